@@ -1,0 +1,23 @@
+# The errands, by name. Meson does the building, under build/; each target installs the Debian packages
+# it needs first (as root; otherwise it prints the command).
+demo: build
+	build/leasehold demo
+build:
+	tools/install-packages build
+	tools/build release
+test:
+	tools/install-packages build test
+	tools/build release tests
+	tools/run-tests $(T)
+lint:
+	tools/install-packages build test
+	tools/lint
+fuzz:
+	tools/install-packages build test
+	tools/build fuzz
+	tools/fuzz $(T)
+install: build
+	tools/build install
+clean:
+	rm -rf build
+.PHONY: demo build test lint fuzz install clean

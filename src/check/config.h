@@ -1,0 +1,102 @@
+// What one run of the checker is about: a module of the paper, the values of its constants, and the
+// rules that are weakened. Constants have the names of the TLA+ modules, so that a configuration of
+// the paper can be typed in as it stands. A configuration is validated once, when it is complete;
+// everything behind lh_check_config_validate may rely on its ranges.
+#ifndef LH_CHECK_CONFIG_H
+#define LH_CHECK_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LH_CHECK_MAX_PROPOSERS = 3,
+    LH_CHECK_MAX_ACCEPTORS = 5,
+    LH_CHECK_MAX_BALLOTS = 5,
+    LH_CHECK_MAX_QUORUMS = 31,
+    LH_CHECK_MAX_NETWORK = 32,
+    LH_CHECK_VALUES = 32, // every variable of a module stays below this
+    LH_CHECK_ERROR_SIZE = 256,
+};
+
+enum lh_check_module {
+    LH_CHECK_LEASE,
+    LH_CHECK_IMPL,
+    LH_CHECK_COMPOSITION,
+    LH_CHECK_CLOSED, // the lease rules on the closed network
+    LH_CHECK_MODULES,
+};
+
+// One bit per rule that can be switched off alone.
+enum lh_check_rule {
+    LH_WEAKEN_LATE_TIMER = 1 << 0,         // P1/T1: the deadline is set at SendAccept
+    LH_WEAKEN_OWNER_ONLY_RELEASE = 1 << 1, // P6: a release clears any record of its owner
+    LH_WEAKEN_SCALAR_QUORUM = 1 << 2,      // P2: answers are counted, not acceptors
+    LH_WEAKEN_STALE_OWNER_OPEN = 1 << 3,   // P2: any record of one's own counts as open
+    LH_WEAKEN_QUORUMS = 1 << 4,            // two quorums need not intersect
+};
+
+struct lh_check_config {
+    char name[48];
+    enum lh_check_module module;
+    uint32_t weaken; // of lh_check_rule
+    bool symmetry;
+
+    uint8_t proposers;
+    uint8_t acceptors;
+    uint8_t ballots;
+    uint8_t max_time;
+    uint8_t proposer_duration;
+    uint8_t acceptor_duration;
+    uint8_t quarantine;
+    uint8_t retry_timeout;
+    uint8_t max_network;
+    uint8_t crashable_acceptors; // a set; 0 stands for all
+    uint8_t values;
+    uint8_t max_slot;
+    uint8_t lease_duration;
+    uint8_t quorum_count; // 0: majorities
+    uint8_t quorums[LH_CHECK_MAX_QUORUMS];
+
+    bool timely_dispatch;
+    bool allow_crash;
+    bool allow_release;
+    bool allow_drop;
+    bool allow_renewal;
+    bool allow_abandon;
+    bool allow_redeliver;
+    bool crash_drops_incoming;
+    bool refuse_live_overwrite;
+};
+
+// The paper's smallest useful values for a module, to be changed with lh_check_config_set.
+void lh_check_config_default(struct lh_check_config *config, enum lh_check_module module);
+
+// Applies "NAME=VALUE". On failure returns false, leaves `config` untouched and says in `ret_error`
+// what is wrong with the value and what would be right.
+bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
+                         char ret_error[LH_CHECK_ERROR_SIZE]);
+
+// Adds one rule, by its name, to the weakened ones.
+bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
+                            char ret_error[LH_CHECK_ERROR_SIZE]);
+
+// Whether the constants fit each other and the limits of this checker; what to change if not.
+bool lh_check_config_validate(const struct lh_check_config *config,
+                              char ret_error[LH_CHECK_ERROR_SIZE]);
+
+// Whether the set of acceptors contains a quorum.
+bool lh_check_config_is_quorum(const struct lh_check_config *config, uint32_t acceptors);
+
+const char *lh_check_module_name(enum lh_check_module module);
+bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module);
+
+// The constants of a configuration, one after another: name and value as lh_check_config_set takes
+// them. Returns false behind the last one.
+bool lh_check_config_constant(const struct lh_check_config *config, size_t index,
+                              const char **ret_name, char ret_value[64]);
+
+// The weakened rules by name, separated by commas; empty when none is.
+void lh_check_config_weakened(const struct lh_check_config *config, char *ret_text, size_t size);
+
+#endif

@@ -1,0 +1,349 @@
+// Arguments are read in two passes: the first finds the names and the module, so that `--set` may
+// stand before or behind them; the second applies the constants.
+#include "check/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+struct parser {
+    struct lh_check_options *options;
+    int argc;
+    char **argv;
+    char *error;
+    bool all;
+    bool quick;
+    bool symmetry;
+    bool closed;
+    bool changed; // --set, --weaken or --symmetry: the recorded counts no longer apply
+    const char *module;
+};
+
+static bool complain(struct parser *parser, const char *value, const char *remedy) {
+    snprintf(parser->error, LH_CHECK_ERROR_SIZE, "%s: %s", value, remedy);
+    return false;
+}
+
+// "16G", "512M", "1000000"
+static bool parse_size(const char *text, uint64_t *ret_bytes) {
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    double factor = 1;
+    if (end == text || !(value > 0))
+        return false;
+    switch (toupper((unsigned char)*end)) {
+    case 'K': factor = 1024; break;
+    case 'M': factor = 1024.0 * 1024; break;
+    case 'G': factor = 1024.0 * 1024 * 1024; break;
+    case 'T': factor = 1024.0 * 1024 * 1024 * 1024; break;
+    case '\0': break;
+    default: return false;
+    }
+    if (*end != '\0')
+        end++;
+    if (strcasecmp(end, "iB") == 0 || strcasecmp(end, "B") == 0)
+        end += strlen(end);
+    if (*end != '\0' || value * factor > 1e15)
+        return false;
+    *ret_bytes = (uint64_t)(value * factor);
+    return true;
+}
+
+static bool parse_count(const char *text, uint32_t max, uint32_t *ret_count) {
+    char *end = NULL;
+    const long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < 1 || value > (long)max)
+        return false;
+    *ret_count = (uint32_t)value;
+    return true;
+}
+
+// "90", "90s", "15m", "2h"
+static bool parse_seconds(const char *text, uint32_t *ret_seconds) {
+    char *end = NULL;
+    const long value = strtol(text, &end, 10);
+    long factor = 1;
+    if (end == text || value < 1)
+        return false;
+    if (*end == 'm' || *end == 'h')
+        factor = *end == 'm' ? 60 : 3600;
+    else if (*end != 's' && *end != '\0')
+        return false;
+    if (*end != '\0' && end[1] != '\0')
+        return false;
+    if (value > 10000000 / factor)
+        return false;
+    *ret_seconds = (uint32_t)(value * factor);
+    return true;
+}
+
+enum option_kind {
+    OPT_ALL,
+    OPT_QUICK,
+    OPT_LIST,
+    OPT_JSON,
+    OPT_HELP,
+    OPT_SYMMETRY,
+    OPT_EXPECT_VIOLATION,
+    OPT_WITH_VALUE,
+    OPT_MODULE = OPT_WITH_VALUE,
+    OPT_SET,
+    OPT_WEAKEN,
+    OPT_NETWORK,
+    OPT_THREADS,
+    OPT_MEMORY,
+    OPT_SPILL,
+    OPT_CHECKPOINT,
+    OPT_CHECKPOINT_EVERY,
+    OPT_RESUME,
+    OPT_TIME,
+    OPT_TRACE,
+};
+
+static const struct {
+    const char *name;
+    enum option_kind kind;
+} option_names[] = {
+    {"--all", OPT_ALL},
+    {"--quick", OPT_QUICK},
+    {"--list", OPT_LIST},
+    {"--json", OPT_JSON},
+    {"--help", OPT_HELP},
+    {"-h", OPT_HELP},
+    {"--symmetry", OPT_SYMMETRY},
+    {"--expect-violation", OPT_EXPECT_VIOLATION},
+    {"--module", OPT_MODULE},
+    {"--set", OPT_SET},
+    {"--weaken", OPT_WEAKEN},
+    {"--network", OPT_NETWORK},
+    {"--threads", OPT_THREADS},
+    {"--memory", OPT_MEMORY},
+    {"--spill", OPT_SPILL},
+    {"--checkpoint", OPT_CHECKPOINT},
+    {"--checkpoint-every", OPT_CHECKPOINT_EVERY},
+    {"--resume", OPT_RESUME},
+    {"--time", OPT_TIME},
+    {"--trace", OPT_TRACE},
+};
+
+// Finds an option and its value, whether "--name value" or "--name=value". Moves `index` to the
+// last argument it used.
+static bool read_option(struct parser *parser, int *index, enum option_kind *ret_kind,
+                        const char **ret_value) {
+    const char *argument = parser->argv[*index];
+    for (size_t i = 0; i < sizeof option_names / sizeof option_names[0]; i++) {
+        const size_t length = strlen(option_names[i].name);
+        if (strncmp(argument, option_names[i].name, length) != 0 ||
+            (argument[length] != '\0' && argument[length] != '='))
+            continue;
+        *ret_kind = option_names[i].kind;
+        *ret_value = NULL;
+        if (option_names[i].kind < OPT_WITH_VALUE) {
+            if (argument[length] != '\0')
+                return complain(parser, argument, "this option takes no value");
+            return true;
+        }
+        if (argument[length] == '=') {
+            *ret_value = argument + length + 1;
+        } else if (*index + 1 < parser->argc) {
+            *ret_value = parser->argv[++*index];
+        } else {
+            return complain(parser, argument, "this option needs a value behind it");
+        }
+        return true;
+    }
+    return complain(parser, argument, "there is no such option; see leasehold check --help");
+}
+
+static bool apply_value(struct parser *parser, enum option_kind kind, const char *value) {
+    struct lh_search_options *search = &parser->options->search;
+    switch (kind) {
+    case OPT_MODULE: parser->module = value; return true;
+    case OPT_SET:
+    case OPT_WEAKEN: parser->changed = true; return true; // in the second pass
+    case OPT_NETWORK:
+        parser->closed = strcmp(value, "closed") == 0;
+        if (!parser->closed && strcmp(value, "bounded") != 0)
+            return complain(parser, value, "--network takes bounded (as the paper) or closed");
+        return true;
+    case OPT_THREADS:
+        if (!parse_count(value, 256, &search->threads))
+            return complain(parser, value, "--threads takes a number from 1 to 256");
+        return true;
+    case OPT_MEMORY:
+        if (!parse_size(value, &search->memory_bytes))
+            return complain(parser, value, "--memory takes a size, as in 512M or 16G");
+        return true;
+    case OPT_CHECKPOINT_EVERY:
+        if (!parse_seconds(value, &search->checkpoint_seconds))
+            return complain(parser, value, "--checkpoint-every takes a time, as in 90s or 15m");
+        return true;
+    case OPT_TIME:
+        if (!parse_seconds(value, &search->time_limit_seconds))
+            return complain(parser, value, "--time takes a time, as in 90s, 15m or 2h");
+        return true;
+    case OPT_SPILL: search->spill_directory = value; return true;
+    case OPT_CHECKPOINT: search->checkpoint = value; return true;
+    case OPT_RESUME: search->resume = value; return true;
+    case OPT_TRACE: {
+        const char *dot = strrchr(value, '.');
+        if (dot == NULL || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".json") != 0))
+            return complain(parser, value, "--trace takes a file that ends in .svg or .json");
+        parser->options->trace = value;
+        return true;
+    }
+    default: return true;
+    }
+}
+
+static bool add_job(struct parser *parser, const struct lh_check_config *config,
+                    const struct lh_check_row *row) {
+    struct lh_check_options *options = parser->options;
+    struct lh_check_job *jobs =
+        realloc(options->jobs, (options->job_count + 1) * sizeof(struct lh_check_job));
+    if (jobs == NULL)
+        return complain(parser, "check", "the machine has no memory left");
+    options->jobs = jobs;
+    jobs[options->job_count++] = (struct lh_check_job){
+        .config = *config, .row = row, .counts_comparable = row != NULL && !parser->changed};
+    return true;
+}
+
+static bool read_arguments(struct parser *parser) {
+    struct lh_check_options *options = parser->options;
+    for (int i = 1; i < parser->argc; i++) {
+        enum option_kind kind;
+        const char *value;
+        if (parser->argv[i][0] != '-') {
+            const struct lh_check_row *row = lh_check_row_find(parser->argv[i]);
+            if (row == NULL)
+                return complain(
+                    parser, parser->argv[i],
+                    "no configuration has this name; leasehold check --list shows them");
+            if (!add_job(parser, &row->config, row))
+                return false;
+            continue;
+        }
+        if (!read_option(parser, &i, &kind, &value))
+            return false;
+        switch (kind) {
+        case OPT_ALL: parser->all = true; break;
+        case OPT_QUICK: parser->quick = true; break;
+        case OPT_LIST: options->list = true; break;
+        case OPT_JSON: options->json = true; break;
+        case OPT_HELP: options->help = true; break;
+        case OPT_SYMMETRY: parser->symmetry = true; break;
+        case OPT_EXPECT_VIOLATION: options->expect_violation = true; break;
+        default:
+            if (!apply_value(parser, kind, value))
+                return false;
+        }
+    }
+    return true;
+}
+
+// What `--all`, `--quick` or `--module` add to the names given.
+static bool choose_jobs(struct parser *parser) {
+    for (size_t i = 0; i < lh_check_row_count(); i++) {
+        const struct lh_check_row *row = lh_check_row_at(i);
+        if ((parser->all || (parser->quick && row->quick)) && !add_job(parser, &row->config, row))
+            return false;
+    }
+    if (parser->module != NULL && parser->options->job_count > 0)
+        return complain(parser, parser->module,
+                        "--module is for a configuration of your own: leave the names out");
+    if (parser->options->job_count == 0 && !parser->options->list && !parser->options->help) {
+        struct lh_check_config config;
+        enum lh_check_module module = LH_CHECK_LEASE;
+        if (parser->module == NULL && !parser->changed)
+            return complain(parser, "check",
+                            "name a configuration, or give --quick, --all or --module; "
+                            "--list shows what there is");
+        if (parser->module != NULL && !lh_check_module_parse(parser->module, &module))
+            return complain(parser, parser->module, "--module takes lease, impl or composition");
+        lh_check_config_default(&config, module);
+        return add_job(parser, &config, NULL);
+    }
+    return true;
+}
+
+static bool apply_constants(struct parser *parser, struct lh_check_config *config) {
+    for (int i = 1; i < parser->argc; i++) {
+        enum option_kind kind;
+        const char *value;
+        if (parser->argv[i][0] != '-')
+            continue;
+        if (!read_option(parser, &i, &kind, &value))
+            return false;
+        if (kind == OPT_SET && !lh_check_config_set(config, value, parser->error))
+            return false;
+        if (kind == OPT_WEAKEN && !lh_check_config_weaken(config, value, parser->error))
+            return false;
+    }
+    if (parser->symmetry) {
+        if (config->module == LH_CHECK_COMPOSITION)
+            return complain(parser, "--symmetry", "module composition has no symmetry reduction");
+        config->symmetry = true;
+    }
+    return lh_check_config_validate(config, parser->error);
+}
+
+// Four fifths of what the machine can give.
+static uint64_t default_memory(void) {
+    uint64_t available = UINT64_C(4) << 30;
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        unsigned long long kilobytes;
+        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
+            available = kilobytes * 1024;
+    }
+    if (file != NULL)
+        fclose(file);
+    return available / 5 * 4;
+}
+
+bool lh_check_options_parse(struct lh_check_options *options, int argc, char **argv,
+                            char ret_error[LH_CHECK_ERROR_SIZE]) {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    *options =
+        (struct lh_check_options){.search = {.threads = processors < 1 ? 1 : (uint32_t)processors,
+                                             .memory_bytes = default_memory(),
+                                             .checkpoint_seconds = 900,
+                                             .progress = isatty(2) != 0}};
+    if (options->search.threads > 256)
+        options->search.threads = 256;
+    struct parser parser = {.options = options, .argc = argc, .argv = argv, .error = ret_error};
+    if (!read_arguments(&parser))
+        return false;
+    if (parser.closed)
+        return complain(&parser, "--network closed", "not built yet");
+    if (!choose_jobs(&parser))
+        return false;
+    for (size_t i = 0; i < options->job_count; i++) {
+        struct lh_check_job *job = &options->jobs[i];
+        if (!apply_constants(&parser, &job->config))
+            return false;
+        job->counts_comparable = job->row != NULL && !parser.changed &&
+                                 job->config.symmetry == job->row->config.symmetry;
+        if (parser.changed)
+            job->row = NULL;
+    }
+    const bool one_file = options->trace != NULL || options->search.checkpoint != NULL ||
+                          options->search.resume != NULL;
+    if (one_file && options->job_count > 1)
+        return complain(&parser, "check",
+                        "--trace, --checkpoint and --resume are for one configuration at a time");
+    return true;
+}
+
+void lh_check_options_close(struct lh_check_options *options) {
+    if (options == NULL)
+        return;
+    free(options->jobs);
+    options->jobs = NULL;
+    options->job_count = 0;
+}

@@ -1,0 +1,105 @@
+// The text and JSON forms, and the choice between JSON and SVG.
+#include "check/trace.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check/composition_model.h"
+#include "check/describe.h"
+#include "check/lease_model.h"
+#include "check/trace_svg.h"
+
+bool lh_trace_open(struct lh_trace *trace, const struct lh_model *model,
+                   const struct lh_search_result *result) {
+    *trace = (struct lh_trace){.model = model,
+                               .invariant = result->invariant,
+                               .count = result->trace_states,
+                               .raw = calloc(result->trace_states, model->layout.stride),
+                               .actions = calloc(result->trace_states, sizeof(struct lh_action))};
+    bool opened = result->has_trace && trace->raw != NULL && trace->actions != NULL;
+    for (uint32_t i = 0; i < trace->count && opened; i++)
+        opened =
+            lh_search_replay(model, result->choices, i,
+                             trace->raw + (size_t)i * model->layout.stride, &trace->actions[i]);
+    if (!opened)
+        lh_trace_close(trace);
+    return opened;
+}
+
+void lh_trace_close(struct lh_trace *trace) {
+    if (trace == NULL)
+        return;
+    free(trace->raw);
+    free(trace->actions);
+    trace->raw = NULL;
+    trace->actions = NULL;
+}
+
+const uint8_t *lh_trace_state(const struct lh_trace *trace, uint32_t index) {
+    return trace->raw + (size_t)index * trace->model->layout.stride;
+}
+
+void lh_trace_print(const struct lh_trace *trace, FILE *file) {
+    char text[LH_DESCRIPTION_SIZE];
+    for (uint32_t i = 0; i < trace->count; i++) {
+        const uint8_t *to = lh_trace_state(trace, i);
+        const uint8_t *from = i == 0 ? to : lh_trace_state(trace, i - 1);
+        lh_describe_action(trace->model, from, trace->actions[i], to, text);
+        fprintf(file, "%4u  t=%u  %s\n", i + 1, lh_describe_now(to), text);
+        lh_describe_changes(trace->model, from, to, text);
+        if (text[0] != '\0')
+            fprintf(file, "              %s\n", text);
+    }
+}
+
+static void write_lease_state(const struct lh_trace *trace, const uint8_t *raw, FILE *file) {
+    char text[LH_DESCRIPTION_SIZE];
+    fprintf(file, "{");
+    for (uint32_t i = 0; i < trace->model->layout.variable_count; i++) {
+        lh_describe_variable(trace->model, i, text, sizeof text);
+        fprintf(file, "%s\"%s\":%u", i == 0 ? "" : ",", text, raw[i]);
+    }
+    fprintf(file, ",\"network\":[");
+    if (trace->model->layout.message_count != 0) {
+        const uint16_t *network = lh_layout_network_const(&trace->model->layout, raw);
+        for (uint32_t i = 1; i <= network[0]; i++) {
+            lh_describe_message(trace->model, network[i], text, sizeof text);
+            fprintf(file, "%s\"%s\"", i == 1 ? "" : ",", text);
+        }
+    }
+    fprintf(file, "]}");
+}
+
+static void write_json(const struct lh_trace *trace, FILE *file) {
+    char text[LH_DESCRIPTION_SIZE];
+    fprintf(file, "{\"config\":\"%s\",\"module\":\"%s\",\"invariant\":\"%s\",\"trace_states\":%u,",
+            trace->model->config.name, lh_check_module_name(trace->model->config.module),
+            lh_invariant_name(trace->invariant), trace->count);
+    fprintf(file, "\"states\":[\n");
+    for (uint32_t i = 0; i < trace->count; i++) {
+        const uint8_t *to = lh_trace_state(trace, i);
+        const struct lh_action action = trace->actions[i];
+        lh_describe_action(trace->model, i == 0 ? to : lh_trace_state(trace, i - 1), action, to,
+                           text);
+        fprintf(file, "{\"number\":%u,\"action\":\"%s\",\"process\":%u,\"argument\":%u,", i + 1,
+                lh_action_name(action.kind), action.process + 1u, action.argument);
+        fprintf(file, "\"kept\":%s,\"text\":\"%s\",\"state\":", action.keep ? "true" : "false",
+                text);
+        write_lease_state(trace, to, file);
+        fprintf(file, "}%s\n", i + 1 == trace->count ? "" : ",");
+    }
+    fprintf(file, "]}\n");
+}
+
+bool lh_trace_write(const struct lh_trace *trace, const char *path) {
+    const char *dot = strrchr(path, '.');
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        return false;
+    if (dot != NULL && strcmp(dot, ".svg") == 0)
+        lh_trace_draw(trace, file);
+    else
+        write_json(trace, file);
+    const bool written = ferror(file) == 0;
+    return fclose(file) == 0 && written;
+}

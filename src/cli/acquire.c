@@ -1,0 +1,52 @@
+// `leasehold acquire`: a lease for somebody who will act, renew and release by hand or from a
+// script. It ends by itself at its TTL.
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/session.h"
+
+static const char about[] =
+    "Acquires the lease NAME and prints its token, its holder and how long it is held. It then\n"
+    "lasts until its TTL unless it is renewed. Asked again for the same --holder, the lease that\n"
+    "it already has is renewed. Exit code 75: somebody else holds it; 69: no quorum.";
+
+int lh_acquire_command(int argc, char **argv) {
+    struct lh_common_options common = {.json = false};
+    struct lh_option_duration ttl = {.given = false};
+    struct lh_option_duration wait = {.given = false};
+    const char *holder = NULL;
+    const struct lh_option options[] = {
+        {"ttl", LH_OPTION_DURATION, &ttl, "D", "how long, from 50ms to the cluster's max-ttl"},
+        {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: ask once)"},
+        {"holder", LH_OPTION_TEXT, &holder, "H", "who holds it (default: user@host:RANDOM)"},
+        LH_COMMON_OPTIONS(common),
+    };
+    const struct lh_syntax syntax = {
+        .command = "acquire",
+        .arguments = "NAME [--ttl D] [--wait D] [--holder H] [--json]",
+        .about = about,
+        .positionals_least = 1,
+        .positionals_most = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    struct lh_parsed parsed;
+    struct lh_lease lease = {.token = 0};
+    struct lh_lease_call call;
+    struct lh_client *client;
+    int exit_code;
+    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+        !lh_session_name("acquire", parsed.positionals[0], &lease, &exit_code) ||
+        !lh_session_holder("acquire", holder, &lease, &exit_code) ||
+        !lh_session_open("acquire", &common, &client, &exit_code))
+        return exit_code;
+    lh_lease_acquire(&call, client, &lease, ttl.value, wait.value, lh_session_patience(&common));
+    enum lh_lease_result result = lh_lease_finish(&call);
+    if (result == LH_LEASE_GRANTED)
+        exit_code = lh_session_print_granted(&lease, common.json);
+    else
+        exit_code = lh_session_lease_failed("acquire", &call, result);
+    lh_client_close(client);
+    return exit_code;
+}

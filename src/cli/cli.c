@@ -1,0 +1,104 @@
+// The program's front: the one table of subcommands, the short help, and what is said to a mistyped
+// word.
+#include <stdio.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/suggest.h"
+
+#define VERSION "0.1.0"
+
+static int help_command(int argc, char **argv);
+static int version_command(int argc, char **argv);
+
+// In the order of the help.
+static const struct lh_command commands[] = {
+    {"run", lh_run_command, "run a command while holding a lease; it ends before the lease does"},
+    {"acquire", lh_acquire_command, "acquire a lease and print its token"},
+    {"renew", lh_renew_command, "renew a lease acquired before"},
+    {"release", lh_release_command, "give a lease back"},
+    {"get", lh_get_command, "show who holds a lease"},
+    {"list", lh_list_command, "show all leases of the cluster"},
+    {"revoke", lh_revoke_command, "refuse a holder further renewals"},
+    {"status", lh_status_command, "show how a node and its cluster are"},
+    {"keygen", lh_keygen_command, "make the keyring of a new cluster"},
+    {"dev", lh_dev_command, "start a cluster on this machine to try things on"},
+    {"demo", lh_demo_command, "show three nodes, a kill and a stop, and check that no two held"},
+    {"check", lh_check_command, "search the protocol's states for a violation"},
+    {"help", help_command, "show this, or the help of a command"},
+    {"version", version_command, "print the version"},
+    {"demo-beat", lh_demo_beat_command, NULL},
+    {"demo-check", lh_demo_check_command, NULL},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static const struct lh_command *find(const char *name) {
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static void print_help(FILE *where) {
+    fprintf(where, "Usage: leasehold COMMAND [ARGUMENTS]\n\n"
+                   "Gives exactly one of many processes the right to act, for a bounded time.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (commands[i].summary != NULL)
+            fprintf(where, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(where,
+            "\n`leasehold COMMAND --help` tells more. Durations: 300ms, 10s, 1.5s, 2m, 1h; a "
+            "bare number is seconds.\nTo try it: `leasehold dev` in one terminal, `leasehold run "
+            "hello -- sleep 60` in another.\n");
+}
+
+static int unknown(const char *typed) {
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].summary != NULL ? commands[i].name : NULL;
+    const char *nearest = lh_cli_nearest(typed, names, COMMAND_COUNT);
+    fprintf(stderr, "leasehold: unknown command '%s'", typed);
+    if (nearest != NULL)
+        fprintf(stderr, ": did you mean '%s'?\n", nearest);
+    else
+        fprintf(stderr, ": `leasehold help` lists them\n");
+    return LH_EXIT_USAGE;
+}
+
+static int help_command(int argc, char **argv) {
+    if (argc > 1) {
+        const struct lh_command *command = find(argv[1]);
+        char option[] = "--help";
+        char *arguments[] = {argv[1], option, NULL};
+        if (command == NULL)
+            return unknown(argv[1]);
+        if (command->run != help_command)
+            return command->run(2, arguments);
+    }
+    print_help(stdout);
+    return LH_EXIT_OK;
+}
+
+static int version_command(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    printf("leasehold " VERSION "\n");
+    return LH_EXIT_OK;
+}
+
+int lh_cli_main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return LH_EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        word = "help";
+    else if (strcmp(word, "--version") == 0)
+        word = "version";
+    const struct lh_command *command = find(word);
+    if (command == NULL)
+        return unknown(word);
+    return command->run(argc - 1, argv + 1);
+}

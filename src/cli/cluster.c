@@ -1,0 +1,381 @@
+// See cluster.h.
+#include "cli/cluster.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/client.h"
+#include "os/clock.h"
+#include "os/keyring.h"
+
+#define STOP_PATIENCE_NS (2 * LH_NS_PER_S)
+
+// --- programs ---
+
+static bool executable(const char *path) {
+    return access(path, X_OK) == 0;
+}
+
+bool lh_cluster_find_program(const char *name, char *ret_path, size_t size,
+                             struct lh_error *error) {
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length > 0) {
+        self[length] = '\0';
+        *strrchr(self, '/') = '\0';
+        if ((size_t)snprintf(ret_path, size, "%s/%s", self, name) < size && executable(ret_path))
+            return true;
+        if ((size_t)snprintf(ret_path, size, "%s/../sbin/%s", self, name) < size &&
+            executable(ret_path))
+            return true;
+    }
+    const char *path = getenv("PATH");
+    for (const char *at = path; at != NULL; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+        int part = (int)strcspn(at, ":");
+        if (part > 0 && (size_t)snprintf(ret_path, size, "%.*s/%s", part, at, name) < size &&
+            executable(ret_path))
+            return true;
+    }
+    return lh_error_set(error,
+                        "%s was found neither beside leasehold nor in PATH: install it, or "
+                        "build it with `make build`",
+                        name);
+}
+
+// --- ports ---
+
+// Binds 127.0.0.1:port (0: any); -1 if it is taken.
+static int bind_loopback(int type, uint16_t port, uint16_t *ret_port) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(port),
+                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (bind(fd, (struct sockaddr *)&address, size) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        close(fd);
+        return -1;
+    }
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+// A port that is free for UDP and TCP. Both sockets stay open, so that the next call finds another
+// one; the caller closes them once all ports are chosen.
+static bool reserve_port(int fds[2], uint16_t *ret_port) {
+    for (int attempt = 0; attempt < 64; attempt++) {
+        uint16_t port;
+        fds[0] = bind_loopback(SOCK_STREAM, 0, &port);
+        if (fds[0] < 0)
+            return false;
+        fds[1] = bind_loopback(SOCK_DGRAM, port, &port);
+        if (fds[1] >= 0) {
+            *ret_port = port;
+            return true;
+        }
+        close(fds[0]);
+    }
+    return false;
+}
+
+static bool choose_ports(struct lh_cluster *cluster, struct lh_error *error) {
+    int fds[LH_CLUSTER_NODES_MOST * 2][2];
+    int reserved = 0;
+    bool good = true;
+    for (int i = 0; i < cluster->count && good; i++) {
+        uint16_t *ports[2] = {&cluster->nodes[i].peer_port, &cluster->nodes[i].client_port};
+        for (int j = 0; j < 2 && good; j++) {
+            good = reserve_port(fds[reserved], ports[j]);
+            reserved += good;
+        }
+    }
+    for (int i = 0; i < reserved; i++) {
+        close(fds[i][0]);
+        close(fds[i][1]);
+    }
+    return good || lh_error_set(error, "no free port on 127.0.0.1: %s", strerror(errno));
+}
+
+// --- files ---
+
+static bool is_empty_directory(const char *path) {
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return false;
+    int entries = 0;
+    while (readdir(directory) != NULL)
+        entries++;
+    closedir(directory);
+    return entries == 2; // . and ..
+}
+
+static bool make_directory(struct lh_cluster *cluster, const char *directory,
+                           struct lh_error *error) {
+    size_t size = sizeof cluster->directory;
+    if (directory == NULL) {
+        const char *where = getenv("TMPDIR");
+        if (where == NULL ||
+            (size_t)snprintf(cluster->directory, size, "%s/leasehold-XXXXXX", where) >= size)
+            snprintf(cluster->directory, size, "/tmp/leasehold-XXXXXX");
+        if (mkdtemp(cluster->directory) == NULL)
+            return lh_error_set(error, "cannot make the directory %s: %s", cluster->directory,
+                                strerror(errno));
+        cluster->directory_is_ours = true;
+        return true;
+    }
+    if ((size_t)snprintf(cluster->directory, size, "%s", directory) >= size)
+        return lh_error_set(error,
+                            "the directory '%s' has a long path: at most %zu bytes are "
+                            "allowed, since sockets are made in it",
+                            directory, size - 1);
+    if (mkdir(directory, 0700) == 0) {
+        cluster->directory_is_ours = true;
+        return true;
+    }
+    if (errno != EEXIST)
+        return lh_error_set(error, "cannot make the directory %s: %s", directory, strerror(errno));
+    if (!is_empty_directory(directory))
+        return lh_error_set(error, "%s is not an empty directory: name an empty or a new one",
+                            directory);
+    return true;
+}
+
+static bool write_config(const struct lh_cluster *cluster, const struct lh_cluster_node *node,
+                         const char *max_ttl, struct lh_error *error) {
+    FILE *file = fopen(node->config, "we");
+    if (file == NULL)
+        return lh_error_set(error, "cannot write %s: %s", node->config, strerror(errno));
+    fprintf(file, "node = %d\n", node->id);
+    fprintf(file, "data-dir = %s/data%d\n", cluster->directory, node->id);
+    fprintf(file, "keyring = %s/keyring\n", cluster->directory);
+    fprintf(file, "socket = %s\n", node->socket);
+    fprintf(file, "client-listen = 127.0.0.1:%u\n", (unsigned)node->client_port);
+    fprintf(file, "max-ttl = %s\n", max_ttl);
+    fprintf(file, "max-leases = 10000\n");
+    for (int i = 0; i < cluster->count; i++)
+        fprintf(file, "[node %d]\naddress = 127.0.0.1:%u\n", cluster->nodes[i].id,
+                (unsigned)cluster->nodes[i].peer_port);
+    bool good = !ferror(file);
+    good = fclose(file) == 0 && good;
+    return good || lh_error_set(error, "cannot write %s: %s", node->config, strerror(errno));
+}
+
+static bool write_files(struct lh_cluster *cluster, const char *max_ttl, struct lh_error *error) {
+    char path[LH_CLUSTER_PATH_BYTES + 16];
+    struct lh_keyring keyring;
+    if (!lh_keyring_generate(&keyring, error))
+        return false;
+    snprintf(path, sizeof path, "%s/keyring", cluster->directory);
+    bool good = lh_keyring_create(path, &keyring, error);
+    lh_keyring_wipe(&keyring);
+    for (int i = 0; i < cluster->count && good; i++) {
+        snprintf(path, sizeof path, "%s/data%d", cluster->directory, cluster->nodes[i].id);
+        if (mkdir(path, 0700) != 0)
+            good = lh_error_set(error, "cannot make the directory %s: %s", path, strerror(errno));
+        good = good && write_config(cluster, &cluster->nodes[i], max_ttl, error);
+    }
+    return good;
+}
+
+bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
+                     struct lh_cluster *ret_cluster, struct lh_error *error) {
+    struct lh_cluster *cluster = ret_cluster;
+    memset(cluster, 0, sizeof *cluster);
+    cluster->count = count;
+    for (int i = 0; i < count; i++) {
+        cluster->nodes[i].id = i + 1;
+        cluster->nodes[i].log_fd = -1;
+    }
+    if (!lh_cluster_find_program("leaseholdd", cluster->daemon, sizeof cluster->daemon, error) ||
+        !make_directory(cluster, directory, error)) {
+        cluster->directory[0] = '\0'; // nothing was made, so nothing is removed
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        struct lh_cluster_node *node = &cluster->nodes[i];
+        snprintf(node->socket, sizeof node->socket, "%s/%d.sock", cluster->directory, node->id);
+        snprintf(node->config, sizeof node->config, "%s/%d.conf", cluster->directory, node->id);
+    }
+    if (choose_ports(cluster, error) && write_files(cluster, max_ttl, error))
+        return true;
+    lh_cluster_close(cluster);
+    return false;
+}
+
+// --- processes ---
+
+static _Noreturn void become_daemon(const struct lh_cluster *cluster,
+                                    const struct lh_cluster_node *node, int log, pid_t parent) {
+    sigset_t none;
+    sigemptyset(&none);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    setpgid(0, 0); // Ctrl-C is for us; we end them in order
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    unsetenv("NOTIFY_SOCKET");
+    execl(cluster->daemon, cluster->daemon, "--config", node->config, (char *)NULL);
+    fprintf(stderr, "cannot execute %s: %s\n", cluster->daemon, strerror(errno));
+    fflush(stderr);
+    _exit(127);
+}
+
+bool lh_cluster_start(struct lh_cluster *cluster, struct lh_cluster_node *node,
+                      struct lh_error *error) {
+    int pipe_fds[2];
+    pid_t parent = getpid();
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return lh_error_set(error, "cannot make a pipe: %s", strerror(errno));
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        become_daemon(cluster, node, pipe_fds[1], parent);
+    close(pipe_fds[1]);
+    if (pid < 0) {
+        close(pipe_fds[0]);
+        return lh_error_set(error, "cannot start a process: %s", strerror(errno));
+    }
+    if (node->log_fd >= 0)
+        close(node->log_fd);
+    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+    node->log_fd = pipe_fds[0];
+    node->line_size = 0;
+    node->pid = pid;
+    return true;
+}
+
+void lh_cluster_signal(struct lh_cluster_node *node, int signal) {
+    if (node->pid > 0)
+        kill(node->pid, signal);
+}
+
+bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status) {
+    if (node->pid == 0 || waitpid(node->pid, ret_status, WNOHANG) != node->pid)
+        return false;
+    node->pid = 0;
+    return true;
+}
+
+void lh_cluster_read_log(struct lh_cluster_node *node, void *context,
+                         void (*line)(void *context, const struct lh_cluster_node *node,
+                                      const char *text)) {
+    char buffer[4096];
+    for (ssize_t size; node->log_fd >= 0;) {
+        size = read(node->log_fd, buffer, sizeof buffer);
+        if (size < 0)
+            return; // nothing now
+        if (size == 0) {
+            close(node->log_fd);
+            node->log_fd = -1;
+            return;
+        }
+        for (ssize_t i = 0; i < size; i++) {
+            if (buffer[i] != '\n') {
+                if (node->line_size < sizeof node->line - 1)
+                    node->line[node->line_size++] = buffer[i];
+                continue;
+            }
+            node->line[node->line_size] = '\0';
+            node->line_size = 0;
+            line(context, node, node->line);
+        }
+    }
+}
+
+bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration timeout,
+                      char ret_state[32], int64_t *ret_quarantine_left_ms) {
+    static const char *const words[] = {"CLUSTER", "STATUS"};
+    struct lh_client *client;
+    struct lh_error error;
+    if (!lh_client_open(node->socket, &client, &error))
+        return false;
+    lh_client_begin(client, words, 2, timeout);
+    bool good = lh_client_wait(client) == LH_CLIENT_ANSWERED;
+    if (good) {
+        const struct lh_resp_value *reply = lh_client_reply(client);
+        struct lh_slice state;
+        good = lh_resp_as_text(lh_resp_get(reply, "state"), &state) && state.size_bytes < 32;
+        if (good)
+            snprintf(ret_state, 32, "%.*s", (int)state.size_bytes, (const char *)state.data);
+        *ret_quarantine_left_ms = 0;
+        lh_resp_as_integer(lh_resp_get(reply, "quarantine-left-ms"), ret_quarantine_left_ms);
+    }
+    lh_client_close(client);
+    return good;
+}
+
+// --- the end ---
+
+static void ignore_line(void *context, const struct lh_cluster_node *node, const char *text) {
+    (void)context;
+    (void)node;
+    (void)text;
+}
+
+static bool all_ended(struct lh_cluster *cluster) {
+    bool ended = true;
+    for (int i = 0; i < cluster->count; i++) {
+        int status;
+        lh_cluster_read_log(&cluster->nodes[i], NULL, ignore_line); // a full pipe would block it
+        lh_cluster_reap(&cluster->nodes[i], &status);
+        ended = ended && cluster->nodes[i].pid == 0;
+    }
+    return ended;
+}
+
+static void end_all(struct lh_cluster *cluster, int signal, struct lh_duration patience) {
+    struct lh_instant give_up = lh_after(lh_clock_now(), patience);
+    for (int i = 0; i < cluster->count; i++) {
+        lh_cluster_signal(&cluster->nodes[i], signal);
+        lh_cluster_signal(&cluster->nodes[i], SIGCONT);
+    }
+    while (!all_ended(cluster) && lh_before(lh_clock_now(), give_up))
+        poll(NULL, 0, 5);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
+    (void)status;
+    (void)kind;
+    if (where->level > 0)
+        remove(path);
+    return 0;
+}
+
+// The directory was made here or found empty: whatever is in it now came from us.
+static void remove_files(struct lh_cluster *cluster) {
+    if (cluster->directory[0] == '\0')
+        return;
+    nftw(cluster->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (cluster->directory_is_ours)
+        rmdir(cluster->directory);
+    cluster->directory[0] = '\0';
+}
+
+void lh_cluster_close(struct lh_cluster *cluster) {
+    end_all(cluster, SIGTERM, (struct lh_duration){STOP_PATIENCE_NS});
+    end_all(cluster, SIGKILL, (struct lh_duration){STOP_PATIENCE_NS});
+    for (int i = 0; i < cluster->count; i++) {
+        if (cluster->nodes[i].log_fd >= 0)
+            close(cluster->nodes[i].log_fd);
+        cluster->nodes[i].log_fd = -1;
+    }
+    remove_files(cluster);
+}

@@ -1,0 +1,131 @@
+// `leasehold list`: every lease of the cluster, page by page. It is a view with an age, not a
+// decision.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/lease_table.h"
+#include "cli/session.h"
+
+#define PAGE "500"
+
+struct listing {
+    bool json;
+    struct lh_table table;
+    json_t *leases;
+    json_t *missing; // ids of nodes that did not answer, of any page
+    int64_t age_ms;  // of the oldest page
+    size_t count;
+    char cursor[128];
+};
+
+static void note_missing(struct listing *listing, const struct lh_resp_value *missing) {
+    for (size_t i = 0; missing != NULL && i < missing->child_count; i++) {
+        int64_t node;
+        bool known = false;
+        if (!lh_resp_as_integer(lh_resp_child(missing, i), &node))
+            continue;
+        for (size_t j = 0; j < json_array_size(listing->missing); j++)
+            known = known || json_integer_value(json_array_get(listing->missing, j)) == node;
+        if (!known)
+            json_array_append_new(listing->missing, json_integer(node));
+    }
+}
+
+// Takes one page; false if it is not one.
+static bool take_page(struct listing *listing, const struct lh_resp_value *reply) {
+    const struct lh_resp_value *leases = lh_resp_get(reply, "leases");
+    struct lh_slice cursor;
+    int64_t age_ms = 0;
+    if (!lh_resp_is(leases, LH_RESP_ARRAY) ||
+        !lh_resp_as_text(lh_resp_get(reply, "cursor"), &cursor) ||
+        cursor.size_bytes >= sizeof listing->cursor)
+        return false;
+    snprintf(listing->cursor, sizeof listing->cursor, "%.*s", (int)cursor.size_bytes,
+             (const char *)cursor.data);
+    lh_resp_as_integer(lh_resp_get(reply, "age-ms"), &age_ms);
+    if (age_ms > listing->age_ms)
+        listing->age_ms = age_ms;
+    note_missing(listing, lh_resp_get(reply, "missing"));
+    const struct lh_resp_value *lease = leases + 1;
+    for (uint32_t i = 0; i < leases->child_count; i++, lease += lease->span) {
+        listing->count++;
+        if (listing->json)
+            json_array_append_new(listing->leases, lh_reply_json(lease));
+        else
+            lh_lease_table_add(&listing->table, lease);
+    }
+    return true;
+}
+
+static bool read_pages(struct listing *listing, struct lh_client *client,
+                       const struct lh_common_options *common, const char *prefix, int *ret_exit) {
+    snprintf(listing->cursor, sizeof listing->cursor, "0");
+    do {
+        char cursor[sizeof listing->cursor];
+        const char *words[8] = {"LEASE", "LIST", "COUNT", PAGE, "CURSOR", cursor, "PREFIX", prefix};
+        const struct lh_resp_value *reply;
+        memcpy(cursor, listing->cursor, sizeof cursor);
+        if (!lh_session_call("list", client, common, words, prefix ? 8 : 6, &reply, ret_exit))
+            return false;
+        if (!take_page(listing, reply)) {
+            fprintf(stderr, "leasehold list: %s answered with something that is no list\n",
+                    lh_client_endpoint(client));
+            *ret_exit = LH_EXIT_FAILED;
+            return false;
+        }
+    } while (strcmp(listing->cursor, "0") != 0);
+    return true;
+}
+
+static int print_listing(struct listing *listing) {
+    size_t missing = json_array_size(listing->missing);
+    for (size_t i = 0; i < missing; i++)
+        fprintf(stderr,
+                "leasehold list: node %" JSON_INTEGER_FORMAT " did not answer: its leases may be "
+                "missing\n",
+                json_integer_value(json_array_get(listing->missing, i)));
+    if (listing->json)
+        return lh_json_print(json_pack("{s:O, s:I, s:O}", "leases", listing->leases, "age_ms",
+                                       (json_int_t)listing->age_ms, "missing", listing->missing));
+    if (listing->count > 0)
+        lh_table_close(&listing->table);
+    else
+        fprintf(stderr, "leasehold list: no lease is held\n");
+    return fflush(stdout) == 0 ? LH_EXIT_OK : LH_EXIT_FAILED;
+}
+
+int lh_list_command(int argc, char **argv) {
+    struct lh_common_options common = {.json = false};
+    const char *prefix = NULL;
+    const struct lh_option options[] = {
+        {"prefix", LH_OPTION_TEXT, &prefix, "P", "only names that begin with P"},
+        LH_COMMON_OPTIONS(common),
+    };
+    const struct lh_syntax syntax = {
+        .command = "list",
+        .arguments = "[--prefix P] [--json]",
+        .about =
+            "Shows all leases of the cluster: who holds them, what is left, since when, how often\n"
+            "renewed. It is a view a moment old: `get` asks a quorum.",
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    struct lh_parsed parsed;
+    struct lh_client *client;
+    int exit_code;
+    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+        !lh_session_open("list", &common, &client, &exit_code))
+        return exit_code;
+    struct listing listing = {.json = common.json, .leases = json_array(), .missing = json_array()};
+    lh_lease_table_open(&listing.table);
+    if (read_pages(&listing, client, &common, prefix, &exit_code))
+        exit_code = print_listing(&listing);
+    lh_table_discard(&listing.table);
+    json_decref(listing.leases);
+    json_decref(listing.missing);
+    lh_client_close(client);
+    return exit_code;
+}

@@ -1,0 +1,174 @@
+// See options.h.
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/exit.h"
+#include "cli/suggest.h"
+
+#define OPTIONS_MOST 24
+
+static const struct lh_option *find(const struct lh_syntax *syntax, const char *name, size_t size) {
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        const char *candidate = syntax->options[i].name;
+        if (strlen(candidate) == size && memcmp(candidate, name, size) == 0)
+            return &syntax->options[i];
+    }
+    return NULL;
+}
+
+static void print_help(const struct lh_syntax *syntax) {
+    printf("Usage: leasehold %s %s\n\n%s\n", syntax->command, syntax->arguments, syntax->about);
+    if (syntax->option_count > 0)
+        printf("\nOptions:\n");
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        const struct lh_option *option = &syntax->options[i];
+        char left[48];
+        snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
+                 option->argument ? option->argument : "");
+        printf("  %-26s %s\n", left, option->help);
+    }
+}
+
+static bool wrong(const struct lh_syntax *syntax, int *ret_exit) {
+    fprintf(stderr, "usage: leasehold %s %s\n", syntax->command, syntax->arguments);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
+
+static bool unknown_option(const struct lh_syntax *syntax, const char *typed, size_t size,
+                           int *ret_exit) {
+    const char *names[OPTIONS_MOST + 1] = {"help"};
+    for (size_t i = 0; i < syntax->option_count && i < OPTIONS_MOST; i++)
+        names[i + 1] = syntax->options[i].name;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)size, typed);
+    const char *nearest = lh_cli_nearest(name, names, OPTIONS_MOST + 1);
+    fprintf(stderr, "leasehold %s: unknown option '--%s'", syntax->command, name);
+    if (nearest != NULL)
+        fprintf(stderr, ": did you mean '--%s'?", nearest);
+    fprintf(stderr, "\n");
+    return wrong(syntax, ret_exit);
+}
+
+static bool store_duration(const struct lh_syntax *syntax, const struct lh_option *option,
+                           const char *value, int *ret_exit) {
+    struct lh_option_duration *duration = option->value;
+    const char *reason = "must be longer than 0";
+    struct lh_duration parsed;
+    if (lh_duration_parse(lh_slice_of_string(value), &parsed, &reason) &&
+        (parsed.ns > 0 || option->kind == LH_OPTION_WAIT)) {
+        duration->given = true;
+        duration->value = parsed;
+        return true;
+    }
+    fprintf(stderr, "leasehold %s: the duration '%s' of --%s is refused: %s\n", syntax->command,
+            value, option->name, reason);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
+
+static bool store_number(const struct lh_syntax *syntax, const struct lh_option *option,
+                         const char *value, int *ret_exit) {
+    int64_t parsed;
+    if (lh_i64_parse(lh_slice_of_string(value), &parsed) && parsed > 0) {
+        *(int64_t *)option->value = parsed;
+        return true;
+    }
+    fprintf(stderr, "leasehold %s: '%s' of --%s is not a positive whole number\n", syntax->command,
+            value, option->name);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
+
+static bool store(const struct lh_syntax *syntax, const struct lh_option *option, const char *value,
+                  int *ret_exit) {
+    switch (option->kind) {
+    case LH_OPTION_FLAG: *(bool *)option->value = true; return true;
+    case LH_OPTION_TEXT: *(const char **)option->value = value; return true;
+    case LH_OPTION_DURATION:
+    case LH_OPTION_WAIT: return store_duration(syntax, option, value, ret_exit);
+    case LH_OPTION_NUMBER: return store_number(syntax, option, value, ret_exit);
+    }
+    return false;
+}
+
+// One `--name`, `--name=value` or `--name value`; moves *at to the last word it used.
+static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, int *ret_exit) {
+    const char *name = argv[*at] + 2;
+    const char *equals = strchr(name, '=');
+    size_t size = equals ? (size_t)(equals - name) : strlen(name);
+    const struct lh_option *option = find(syntax, name, size);
+    if (option == NULL)
+        return unknown_option(syntax, name, size, ret_exit);
+    const char *value = equals ? equals + 1 : NULL;
+    if (option->kind == LH_OPTION_FLAG && value != NULL) {
+        fprintf(stderr, "leasehold %s: --%s takes no value, but '%s' was given\n", syntax->command,
+                option->name, value);
+        return wrong(syntax, ret_exit);
+    }
+    if (option->kind != LH_OPTION_FLAG && value == NULL) {
+        value = argv[*at + 1];
+        if (value == NULL) {
+            fprintf(stderr, "leasehold %s: --%s needs a value (%s)\n", syntax->command,
+                    option->name, option->argument);
+            return wrong(syntax, ret_exit);
+        }
+        ++*at;
+    }
+    return store(syntax, option, value, ret_exit);
+}
+
+static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *parsed,
+                        int *ret_exit) {
+    if (parsed->positional_count < syntax->positionals_least) {
+        int name = (int)strcspn(syntax->arguments, " ");
+        fprintf(stderr, "leasehold %s: %.*s is missing\n", syntax->command, name,
+                syntax->arguments);
+        return wrong(syntax, ret_exit);
+    }
+    if (syntax->takes_command && parsed->command_count == 0) {
+        fprintf(stderr, "leasehold %s: the command to run is missing\n", syntax->command);
+        return wrong(syntax, ret_exit);
+    }
+    return true;
+}
+
+bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
+                      struct lh_parsed *ret_parsed, int *ret_exit) {
+    struct lh_parsed parsed = {.positional_count = 0};
+    bool options_ended = false;
+    for (int at = 1; at < argc; at++) {
+        char *word = argv[at];
+        bool positionals_full = parsed.positional_count == syntax->positionals_most;
+        if (!options_ended && strcmp(word, "--") == 0) {
+            options_ended = true;
+        } else if (!options_ended && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            print_help(syntax);
+            *ret_exit = LH_EXIT_OK;
+            return false;
+        } else if (!options_ended && word[0] == '-' && word[1] == '-') {
+            if (!parse_option(syntax, argv, &at, ret_exit))
+                return false;
+        } else if (!options_ended && word[0] == '-' && word[1] != '\0') {
+            fprintf(stderr, "leasehold %s: unknown option '%s': options begin with '--'\n",
+                    syntax->command, word);
+            return wrong(syntax, ret_exit);
+        } else if (positionals_full && syntax->takes_command) {
+            parsed.command = &argv[at];
+            parsed.command_count = argc - at;
+            break;
+        } else if (positionals_full) {
+            fprintf(stderr, "leasehold %s: one argument too many: '%s'\n", syntax->command, word);
+            return wrong(syntax, ret_exit);
+        } else {
+            parsed.positionals[parsed.positional_count++] = word;
+        }
+    }
+    if (!check_count(syntax, &parsed, ret_exit))
+        return false;
+    *ret_parsed = parsed;
+    return true;
+}

@@ -1,0 +1,170 @@
+// See output.h.
+#include "cli/output.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+
+const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_TEXT_BYTES]) {
+    int64_t ms = duration.ns > 0 ? lh_floor_ms(duration) : 0;
+    int64_t s = ms / 1000;
+    size_t size = LH_DURATION_TEXT_BYTES;
+    if (ms < 1000)
+        snprintf(ret, size, "%" PRId64 "ms", ms);
+    else if (s < 60)
+        snprintf(ret, size, "%" PRId64 ".%" PRId64 "s", s, ms % 1000 / 100);
+    else if (s < 3600)
+        snprintf(ret, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+    else if (s < 86400)
+        snprintf(ret, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s % 3600 / 60);
+    else
+        snprintf(ret, size, "%" PRId64 "d%02" PRId64 "h", s / 86400, s % 86400 / 3600);
+    return ret;
+}
+
+const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES]) {
+    char left[LH_DURATION_TEXT_BYTES];
+    size_t size = LH_HELD_TEXT_BYTES;
+    int used = snprintf(ret, size, "held by %s",
+                        answer->holder[0] != '\0' ? answer->holder : "somebody else");
+    if (answer->token > 0)
+        used += snprintf(ret + used, size - (size_t)used, " (token %" PRId64 ", node %" PRId64 ")",
+                         answer->token, answer->node);
+    if (answer->free_in_ns > 0)
+        used += snprintf(ret + used, size - (size_t)used, ", free in at most %s unless renewed",
+                         lh_duration_text((struct lh_duration){answer->free_in_ns}, left));
+    if (answer->reason[0] != '\0')
+        snprintf(ret + used, size - (size_t)used, ": %s", answer->reason);
+    return ret;
+}
+
+// --- tables ---
+
+static void add_cell(struct lh_table *table, char *text) {
+    if (table->count == table->room) {
+        size_t room = table->room == 0 ? 64 : table->room * 2;
+        char **cells = realloc(table->cells, room * sizeof *cells);
+        if (cells == NULL)
+            abort();
+        table->cells = cells;
+        table->room = room;
+    }
+    table->cells[table->count++] = text;
+}
+
+void lh_table_open(struct lh_table *table, const char *const *headings, size_t columns) {
+    *table = (struct lh_table){.columns = columns};
+    for (size_t i = 0; i < columns; i++)
+        lh_table_add(table, "%s", headings[i]);
+}
+
+void lh_table_add(struct lh_table *table, const char *format, ...) {
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0)
+        abort();
+    add_cell(table, text);
+}
+
+// Columns a terminal needs for UTF-8 text: one a character, near enough for names.
+static size_t width_of(const char *text) {
+    size_t width = 0;
+    for (; *text != '\0'; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+void lh_table_close(struct lh_table *table) {
+    size_t widths[LH_TABLE_COLUMNS_MOST] = {0};
+    for (size_t i = 0; i < table->count; i++) {
+        size_t width = width_of(table->cells[i]);
+        if (width > widths[i % table->columns])
+            widths[i % table->columns] = width;
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        size_t column = i % table->columns;
+        bool last = column == table->columns - 1;
+        int padding = last ? 0 : (int)(widths[column] - width_of(table->cells[i]) + 2);
+        printf("%s%*s%s", table->cells[i], padding, "", last ? "\n" : "");
+    }
+    lh_table_discard(table);
+}
+
+void lh_table_discard(struct lh_table *table) {
+    for (size_t i = 0; i < table->count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    *table = (struct lh_table){.columns = 0};
+}
+
+// --- JSON ---
+
+// Bytes that are not UTF-8 cannot be in JSON; a stranger's text is shown as far as it can be.
+static json_t *text_json(struct lh_slice text) {
+    json_t *json = json_stringn((const char *)text.data, text.size_bytes);
+    return json != NULL ? json : json_string("(not UTF-8)");
+}
+
+static json_t *map_json(const struct lh_resp_value *map) {
+    json_t *object = json_object();
+    const struct lh_resp_value *key = map + 1;
+    for (uint32_t i = 0; i + 1 < map->child_count; i += 2) {
+        const struct lh_resp_value *value = key + key->span;
+        struct lh_slice text;
+        char name[128];
+        if (lh_resp_as_text(key, &text) && text.size_bytes < sizeof name) {
+            snprintf(name, sizeof name, "%.*s", (int)text.size_bytes, (const char *)text.data);
+            for (char *at = name; *at != '\0'; at++)
+                if (*at == '-')
+                    *at = '_';
+            json_object_set_new(object, name, lh_reply_json(value));
+        }
+        key = value + value->span;
+    }
+    return object;
+}
+
+static json_t *array_json(const struct lh_resp_value *array) {
+    json_t *list = json_array();
+    const struct lh_resp_value *child = array + 1;
+    for (uint32_t i = 0; i < array->child_count; i++, child += child->span)
+        json_array_append_new(list, lh_reply_json(child));
+    return list;
+}
+
+json_t *lh_reply_json(const struct lh_resp_value *value) {
+    switch (value->type) {
+    case LH_RESP_NULL: return json_null();
+    case LH_RESP_INTEGER: return json_integer(value->integer);
+    case LH_RESP_BOOLEAN: return json_boolean(value->integer);
+    case LH_RESP_MAP: return map_json(value);
+    case LH_RESP_ARRAY:
+    case LH_RESP_SET:
+    case LH_RESP_PUSH: return array_json(value);
+    case LH_RESP_DOUBLE: {
+        char number[64];
+        snprintf(number, sizeof number, "%.*s", (int)value->text.size_bytes,
+                 (const char *)value->text.data);
+        return json_real(strtod(number, NULL));
+    }
+    default: return text_json(value->text);
+    }
+}
+
+int lh_json_print(json_t *json) {
+    size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
+    if (isatty(STDOUT_FILENO))
+        flags = JSON_INDENT(2);
+    int failure = json == NULL || json_dumpf(json, stdout, flags) != 0 || printf("\n") < 0 ||
+                  fflush(stdout) != 0;
+    json_decref(json);
+    return failure ? LH_EXIT_FAILED : LH_EXIT_OK;
+}

@@ -1,0 +1,45 @@
+// `leasehold renew`: more time for a lease acquired before, by name, token and holder.
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/session.h"
+
+int lh_renew_command(int argc, char **argv) {
+    struct lh_common_options common = {.json = false};
+    struct lh_option_duration ttl = {.given = false};
+    const char *holder = NULL;
+    struct lh_lease lease = {.deadline = LH_NEVER}; // what it was is not known here
+    const struct lh_option options[] = {
+        {"token", LH_OPTION_NUMBER, &lease.token, "TOKEN", "as acquire printed it"},
+        {"holder", LH_OPTION_TEXT, &holder, "H", "as acquire printed it"},
+        {"ttl", LH_OPTION_DURATION, &ttl, "D", "for how long from now (default 10s)"},
+        LH_COMMON_OPTIONS(common),
+    };
+    const struct lh_syntax syntax = {
+        .command = "renew",
+        .arguments = "NAME --token TOKEN --holder H [--ttl D] [--json]",
+        .about = "Renews a lease. Exit code 76: it is lost, as another may have it by now.",
+        .positionals_least = 1,
+        .positionals_most = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    struct lh_parsed parsed;
+    struct lh_lease_call call;
+    struct lh_client *client;
+    int exit_code;
+    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+        !lh_session_owner("renew", holder, &lease, &exit_code) ||
+        !lh_session_name("renew", parsed.positionals[0], &lease, &exit_code) ||
+        !lh_session_open("renew", &common, &client, &exit_code))
+        return exit_code;
+    lh_lease_renew(&call, client, &lease, ttl.value, lh_session_patience(&common));
+    enum lh_lease_result result = lh_lease_finish(&call);
+    if (result == LH_LEASE_GRANTED)
+        exit_code = lh_session_print_granted(&lease, common.json);
+    else
+        exit_code = lh_session_lease_failed("renew", &call, result);
+    lh_client_close(client);
+    return exit_code;
+}

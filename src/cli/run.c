@@ -1,0 +1,89 @@
+// `leasehold run`: its command line. What it does is in run_loop.c.
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/run_loop.h"
+#include "cli/run_schedule.h"
+#include "cli/session.h"
+
+static const char about[] =
+    "Waits for the lease NAME, runs COMMAND while holding it, and ends the command before the\n"
+    "lease ends: SIGTERM, then SIGKILL, timed back from the deadline. The command is executed\n"
+    "without a shell, in a process group of its own, and finds LEASEHOLD_NAME, LEASEHOLD_TOKEN,\n"
+    "LEASEHOLD_TTL_MS and LEASEHOLD_HOLDER in its environment. TERM, INT, HUP, QUIT, USR1 and\n"
+    "USR2 are passed on to it. The lease is released once the command has ended.\n"
+    "\n"
+    "Exit code: the command's own, or 128 + the signal that ended it; 64 usage, 69 no quorum,\n"
+    "75 not acquired, 76 the lease was lost while the command ran, 125, 126 and 127 as timeout(1).";
+
+static bool check_times(const struct lh_option_duration *ttl, const struct lh_run_plan *plan,
+                        int *ret_exit) {
+    char most[LH_DURATION_TEXT_BYTES];
+    if (!ttl->given || !plan->kill_after_given ||
+        plan->kill_after.ns <= lh_run_kill_after_most(ttl->value).ns)
+        return true;
+    fprintf(
+        stderr,
+        "leasehold run: --kill-after is longer than half of --ttl, which leaves no time to renew: "
+        "allow at most %s, or ask for a longer --ttl\n",
+        lh_duration_text(lh_run_kill_after_most(ttl->value), most));
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
+
+int lh_run_command(int argc, char **argv) {
+    struct lh_common_options common = {.json = false};
+    struct lh_option_duration ttl = {.given = false};
+    struct lh_option_duration wait = {.given = false};
+    struct lh_option_duration kill_after = {.given = false};
+    bool nonblock = false;
+    const struct lh_option options[] = {
+        {"ttl", LH_OPTION_DURATION, &ttl, "D", "how long one grant lasts; renewed at half of it"},
+        {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: without end)"},
+        {"nonblock", LH_OPTION_FLAG, &nonblock, NULL, "do not wait: exit with 75 if it is held"},
+        {"kill-after", LH_OPTION_WAIT, &kill_after, "D",
+         "SIGTERM so long before the end (default: 5s, at most a quarter of the TTL)"},
+        {"connect", LH_OPTION_TEXT, &common.connect, "ENDPOINT[,..]",
+         "where daemons are (default $LEASEHOLD_CONNECT, then unix:/run/leasehold/client.sock)"},
+        {"timeout", LH_OPTION_DURATION, &common.timeout, "D",
+         "give up waiting after so long without an answer of a quorum (default 5s)"},
+    };
+    const struct lh_syntax syntax = {
+        .command = "run",
+        .arguments = "NAME [--ttl D] [--wait D | --nonblock] [--kill-after D] -- COMMAND [ARGS]",
+        .about = about,
+        .positionals_least = 1,
+        .positionals_most = 1,
+        .takes_command = true,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    struct lh_parsed parsed;
+    struct lh_lease lease = {.token = 0};
+    struct lh_client *client;
+    int exit_code;
+    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+        !lh_session_name("run", parsed.positionals[0], &lease, &exit_code))
+        return exit_code;
+    if (nonblock && wait.given) {
+        fprintf(stderr, "leasehold run: --nonblock and --wait exclude each other: give one\n");
+        return LH_EXIT_USAGE;
+    }
+    struct lh_run_plan plan = {
+        .command = parsed.command,
+        .ttl = ttl.value,
+        .wait = nonblock || wait.given ? wait.value : LH_WAIT_FOREVER,
+        .patience = lh_session_patience(&common),
+        .kill_after = kill_after.value,
+        .kill_after_given = kill_after.given,
+    };
+    lh_holder_make(lease.holder); // never chosen by the user: two wrappers must not be one holder
+    if (!check_times(&ttl, &plan, &exit_code) ||
+        !lh_session_open("run", &common, &client, &exit_code))
+        return exit_code;
+    exit_code = lh_run_loop(&plan, client, &lease);
+    lh_client_close(client);
+    return exit_code;
+}

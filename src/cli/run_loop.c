@@ -1,0 +1,365 @@
+// See run_loop.h.
+#include "cli/run_loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/run_child.h"
+#include "cli/run_schedule.h"
+#include "os/clock.h"
+
+// How long a release may take, unless the lease ends before, until it is left to end by itself.
+#define RELEASE_PATIENCE_NS (1 * LH_NS_PER_S)
+// Between looks at a process group whose leader has ended: nothing tells when the last member does.
+#define GROUP_LOOK_NS (5 * LH_NS_PER_MS)
+
+static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+#define FORWARDED_COUNT (sizeof forwarded / sizeof forwarded[0])
+
+enum phase {
+    ACQUIRING, // no command yet
+    RUNNING,   // the command runs, the lease is renewed
+    ENDING,    // the lease is lost or nearly over: the command is being ended
+    SWEEPING,  // the command ended, others of its group have not
+    RELEASING, // everything ended
+    FINISHED,
+};
+
+struct run {
+    const struct lh_run_plan *plan;
+    struct lh_client *client;
+    struct lh_lease *lease;
+    struct lh_lease_call call;
+    bool calling;
+    struct lh_child child;
+    struct lh_duration kill_after;
+    struct lh_run_schedule schedule;
+    enum phase phase;
+    bool lost;   // the command is being ended because of the lease
+    bool gone;   // the daemon said that the lease is not ours any more
+    bool killed; // SIGKILL was sent
+    int exit_code;
+    int signal_fd;
+    int timer_fd;
+    sigset_t old_mask;
+};
+
+static void say(const struct run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(const struct run *run, const char *format, ...) {
+    char text[700];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "leasehold run: '%s' %s\n", run->lease->name, text);
+}
+
+static void finish(struct run *run, int exit_code) {
+    run->exit_code = exit_code;
+    run->phase = FINISHED;
+}
+
+// Takes over a new schedule. A guardian is told here.
+static void set_schedule(struct run *run, struct lh_run_schedule schedule) {
+    run->schedule = schedule;
+}
+
+static void schedule_from_lease(struct run *run) {
+    uint32_t spread = 0;
+    if (getrandom(&spread, sizeof spread, GRND_NONBLOCK) < 0)
+        spread = (uint32_t)getpid();
+    set_schedule(run, lh_run_schedule(lh_clock_now(), run->lease->deadline, run->lease->ttl,
+                                      run->kill_after, spread));
+}
+
+// The lease cannot be renewed, though its deadline stands: end the command now, not at the
+// deadline.
+static void end_command(struct run *run, const char *why) {
+    char left[LH_DURATION_TEXT_BYTES];
+    struct lh_instant now = lh_clock_now();
+    lh_duration_text(lh_left(now, run->lease->deadline), left);
+    say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
+    if (run->calling)
+        lh_client_abandon(run->client);
+    run->calling = false;
+    run->phase = ENDING;
+    run->lost = true;
+    set_schedule(run, lh_run_schedule_lost(now, run->schedule, run->kill_after));
+    lh_child_signal(&run->child, SIGTERM);
+}
+
+static void begin_release(struct run *run) {
+    struct lh_duration patience = lh_left(lh_clock_now(), run->lease->deadline);
+    if (patience.ns > RELEASE_PATIENCE_NS)
+        patience.ns = RELEASE_PATIENCE_NS;
+    if (run->calling)
+        lh_client_abandon(run->client);
+    run->phase = RELEASING;
+    run->calling = true;
+    lh_lease_release(&run->call, run->client, run->lease, patience);
+}
+
+// The command and its group have ended.
+static void command_ended(struct run *run) {
+    lh_child_close(&run->child);
+    run->exit_code = run->lost ? LH_EXIT_LOST : run->child.exit_code;
+    if (run->gone || !lh_lease_valid(run->lease)) {
+        finish(run, run->exit_code);
+        return;
+    }
+    begin_release(run);
+}
+
+static void begin_acquire(struct run *run) {
+    run->calling = true;
+    lh_lease_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
+                     run->plan->patience);
+}
+
+// An answer that comes after the command was told to end is of no use: the patience ends there.
+static void begin_renewal(struct run *run) {
+    struct lh_instant now = lh_clock_now();
+    struct lh_instant end = run->phase == RUNNING ? run->schedule.terminate : run->lease->deadline;
+    run->calling = true;
+    lh_lease_renew(&run->call, run->client, run->lease, run->lease->ttl, lh_left(now, end));
+    run->call.reached =
+        true; // go on to the end even if nothing listens now: a daemon may come back
+}
+
+static bool choose_kill_after(struct run *run) {
+    struct lh_duration ttl = run->lease->ttl;
+    run->kill_after =
+        run->plan->kill_after_given ? run->plan->kill_after : lh_run_kill_after_default(ttl);
+    if (run->kill_after.ns <= lh_run_kill_after_most(ttl).ns)
+        return true;
+    char text[LH_DURATION_TEXT_BYTES];
+    lh_duration_text(lh_run_kill_after_most(ttl), text);
+    say(run,
+        "was granted, but --kill-after leaves no time to renew it: allow at most %s, or ask "
+        "for a longer --ttl",
+        text);
+    run->exit_code = LH_EXIT_USAGE;
+    return false;
+}
+
+// Granted. A grant that arrived with less than half of its time left is renewed before the command
+// is started, so that the command never begins with its end in sight.
+static void acquired(struct run *run) {
+    if (!choose_kill_after(run)) {
+        begin_release(run);
+        return;
+    }
+    struct lh_duration left = lh_left(lh_clock_now(), run->lease->deadline);
+    if (left.ns < run->lease->ttl.ns / 2 && run->call.verb == LH_LEASE_ACQUIRE) {
+        begin_renewal(run);
+        return;
+    }
+    struct lh_error error;
+    schedule_from_lease(run);
+    if (!lh_child_start(run->plan->command, run->lease, &run->old_mask, &run->child, &error)) {
+        say(run, "was granted, but %s", error.text);
+        run->exit_code = LH_EXIT_INTERNAL;
+        begin_release(run);
+        return;
+    }
+    run->phase = RUNNING;
+}
+
+static void not_acquired(struct run *run, enum lh_lease_result result) {
+    char text[LH_HELD_TEXT_BYTES];
+    switch (result) {
+    case LH_LEASE_HELD:
+    case LH_LEASE_LOST:
+        lh_held_text(&run->call.answer, text);
+        say(run, "was not acquired: %s", text);
+        finish(run, LH_EXIT_NOT_ACQUIRED);
+        break;
+    case LH_LEASE_REFUSED:
+        say(run, "was refused: %s", run->call.error.text);
+        finish(run, LH_EXIT_USAGE);
+        break;
+    default:
+        say(run, "was not acquired: no quorum: %s", run->call.error.text);
+        finish(run, LH_EXIT_NO_QUORUM);
+    }
+}
+
+static void renewed(struct run *run, enum lh_lease_result result) {
+    switch (result) {
+    case LH_LEASE_GRANTED: schedule_from_lease(run); break;
+    case LH_LEASE_LOST:
+        run->gone = true;
+        end_command(run, run->call.answer.reason[0] ? run->call.answer.reason
+                                                    : "the daemon does not know it any more");
+        break;
+    case LH_LEASE_REFUSED: end_command(run, run->call.error.text); break;
+    default: break; // out of time: the schedule ends the command
+    }
+}
+
+static void advance_call(struct run *run) {
+    enum lh_lease_result result = lh_lease_advance(&run->call);
+    if (result == LH_LEASE_BUSY)
+        return;
+    run->calling = false;
+    if (run->phase == RELEASING)
+        finish(run, run->exit_code);
+    else if (run->phase == RUNNING)
+        renewed(run, result);
+    else if (result == LH_LEASE_GRANTED)
+        acquired(run);
+    else
+        not_acquired(run, result);
+}
+
+// The two ends that the clock brings, before anything that arrived is looked at.
+static void apply_schedule(struct run *run) {
+    struct lh_instant now = lh_clock_now();
+    if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
+        return;
+    if (run->phase == RUNNING && !lh_before(now, run->schedule.terminate)) {
+        const char *why = run->call.error.text;
+        end_command(run, why[0] != '\0' ? why : "it was not renewed in time");
+    }
+    if (run->phase != RUNNING && !run->killed && !lh_before(now, run->schedule.kill)) {
+        lh_child_signal(&run->child, SIGKILL);
+        run->killed = true;
+    }
+    if (run->phase == RUNNING && !run->calling && !lh_before(now, run->schedule.renew))
+        begin_renewal(run);
+}
+
+// What has ended. Members of the group that outlive the command are ended too: they would act
+// without a lease once it is released.
+static void look_at_child(struct run *run) {
+    if (run->child.pid == 0 || run->phase == RELEASING || run->phase == FINISHED)
+        return;
+    lh_child_reap(&run->child);
+    if (!run->child.ended)
+        return;
+    if (!lh_child_alive(&run->child)) {
+        command_ended(run);
+    } else if (run->phase != SWEEPING) {
+        if (run->calling)
+            lh_client_abandon(run->client);
+        run->calling = false;
+        run->phase = SWEEPING;
+        lh_child_signal(&run->child, SIGTERM);
+        set_schedule(run, lh_run_schedule_lost(lh_clock_now(), run->schedule, run->kill_after));
+    }
+}
+
+// Asked to end before the command was started. The closed connection takes us out of the line.
+static void give_up(struct run *run, int exit_code) {
+    run->exit_code = exit_code;
+    if (run->lease->token > 0) {
+        begin_release(run);
+        return;
+    }
+    lh_client_abandon(run->client);
+    finish(run, exit_code);
+}
+
+static void take_signals(struct run *run) {
+    struct signalfd_siginfo info;
+    while (read(run->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        int signal = (int)info.ssi_signo;
+        if (signal == SIGCHLD)
+            continue;
+        if (run->phase == RUNNING || run->phase == ENDING || run->phase == SWEEPING) {
+            lh_child_signal(&run->child, signal);
+        } else if (run->phase == ACQUIRING && signal != SIGUSR1 && signal != SIGUSR2) {
+            give_up(run, LH_EXIT_SIGNAL + signal);
+        } else if (run->phase == RELEASING && signal != SIGUSR1 && signal != SIGUSR2) {
+            finish(run, run->exit_code);
+        }
+    }
+}
+
+static struct lh_instant next_wake(const struct run *run) {
+    struct lh_instant wake = LH_NEVER;
+    if (run->calling)
+        wake = lh_lease_call_wake_at(&run->call);
+    if (run->phase == RUNNING) {
+        wake = lh_earlier(wake, run->schedule.terminate);
+        if (!run->calling)
+            wake = lh_earlier(wake, run->schedule.renew);
+    }
+    if ((run->phase == ENDING || run->phase == SWEEPING) && !run->killed)
+        wake = lh_earlier(wake, run->schedule.kill);
+    if (run->phase == SWEEPING)
+        wake = lh_earlier(wake, lh_after(lh_clock_now(), (struct lh_duration){GROUP_LOOK_NS}));
+    return wake;
+}
+
+static void wait_for_event(struct run *run) {
+    struct lh_instant wake = next_wake(run);
+    int64_t wake_ns = wake.ns > 0 ? wake.ns : 1; // 0 would disarm
+    struct itimerspec when = {.it_value = {0}};
+    if (lh_before(wake, LH_NEVER)) {
+        when.it_value.tv_sec = wake_ns / LH_NS_PER_S;
+        when.it_value.tv_nsec = wake_ns % LH_NS_PER_S;
+    }
+    timerfd_settime(run->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    struct pollfd wanted[3] = {
+        {.fd = run->signal_fd, .events = POLLIN},
+        {.fd = run->timer_fd, .events = POLLIN},
+        {.fd = run->calling ? lh_lease_call_fd(&run->call) : -1,
+         .events = run->calling ? lh_lease_call_events(&run->call) : (short)0},
+    };
+    poll(wanted, 3, -1);
+}
+
+static bool open_descriptors(struct run *run) {
+    sigset_t watched;
+    sigemptyset(&watched);
+    for (size_t i = 0; i < FORWARDED_COUNT; i++)
+        sigaddset(&watched, forwarded[i]);
+    sigaddset(&watched, SIGCHLD);
+    sigaddset(&watched, SIGTTOU); // taking the terminal back must not stop us
+    sigprocmask(SIG_BLOCK, &watched, &run->old_mask);
+    sigdelset(&watched, SIGTTOU);
+    signal(SIGCHLD, SIG_DFL); // an inherited "ignore" would reap the command behind our back
+    run->signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+    run->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    return run->signal_fd >= 0 && run->timer_fd >= 0;
+}
+
+int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct lh_lease *lease) {
+    struct run run = {.plan = plan, .client = client, .lease = lease, .phase = ACQUIRING};
+    if (!open_descriptors(&run)) {
+        say(&run, "was not asked for: no descriptor for signals or timers: %s", strerror(errno));
+        finish(&run, LH_EXIT_INTERNAL);
+    } else {
+        begin_acquire(&run);
+    }
+    while (run.phase != FINISHED) {
+        apply_schedule(&run);
+        look_at_child(&run);
+        if (run.calling)
+            advance_call(&run);
+        if (run.phase == FINISHED)
+            break;
+        wait_for_event(&run);
+        apply_schedule(&run);
+        take_signals(&run);
+    }
+    if (run.signal_fd >= 0)
+        close(run.signal_fd);
+    if (run.timer_fd >= 0)
+        close(run.timer_fd);
+    sigprocmask(SIG_SETMASK, &run.old_mask, NULL);
+    return run.exit_code;
+}

@@ -1,0 +1,32 @@
+// `leasehold run` at work: acquire, start the command, renew, end it in time, release. One poll
+// loop over signals (signalfd), the schedule (a CLOCK_BOOTTIME timerfd, which counts suspend) and
+// the client's descriptor; nothing in it blocks, so that a daemon that hangs cannot delay the
+// deadline.
+//
+// What must stay true:
+//   - after each wake-up the clock is read and the schedule applied before anything else: an answer
+//     that waited in a socket while this process was stopped revives nothing;
+//   - set_schedule is the only place that arms deadlines, so a guardian process can be told there
+//   too;
+//   - the lease is released only after the command and its process group have ended.
+#ifndef LH_CLI_RUN_LOOP_H
+#define LH_CLI_RUN_LOOP_H
+
+#include <stdbool.h>
+
+#include "client/lease.h"
+
+struct lh_run_plan {
+    char **command;                // ends in NULL
+    struct lh_duration ttl;        // 0: the daemon's default
+    struct lh_duration wait;       // 0: ask once; LH_WAIT_FOREVER
+    struct lh_duration patience;   // without a quorum
+    struct lh_duration kill_after; // 0 and !kill_after_given: by the TTL
+    bool kill_after_given;
+};
+
+// Runs the plan for lease->name and lease->holder; returns the exit code. Reasons go to standard
+// error.
+int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct lh_lease *lease);
+
+#endif

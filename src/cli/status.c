@@ -1,0 +1,104 @@
+// `leasehold status`: how the node that answers is, and how it sees its peers.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/session.h"
+
+static int64_t integer(const struct lh_resp_value *map, const char *key) {
+    int64_t number = 0;
+    lh_resp_as_integer(lh_resp_get(map, key), &number);
+    return number;
+}
+
+// A text of the map for printf("%.*s").
+static struct lh_slice text(const struct lh_resp_value *map, const char *key) {
+    struct lh_slice found = LH_SLICE("-");
+    lh_resp_as_text(lh_resp_get(map, key), &found);
+    return found;
+}
+#define SHOW(slice) (int)(slice).size_bytes, (const char *)(slice).data
+
+static void print_node(const struct lh_resp_value *reply) {
+    char uptime[LH_DURATION_TEXT_BYTES];
+    char max_ttl[LH_DURATION_TEXT_BYTES];
+    char quarantine[LH_DURATION_TEXT_BYTES];
+    struct lh_slice state = text(reply, "state");
+    struct lh_slice reason = text(reply, "reason");
+    struct lh_slice version = text(reply, "version");
+    int64_t quarantine_ms = integer(reply, "quarantine-left-ms");
+    printf("node %" PRId64 "  %.*s", integer(reply, "node"), SHOW(state));
+    if (quarantine_ms > 0)
+        printf(", quarantine for %s more", lh_duration_text(lh_ms(quarantine_ms), quarantine));
+    if (reason.size_bytes > 0 && !lh_slice_equal(reason, LH_SLICE("-")))
+        printf(": %.*s", SHOW(reason));
+    printf("\nversion %.*s  up %s  generation %" PRId64 "  start %" PRId64 "\n", SHOW(version),
+           lh_duration_text(lh_ms(integer(reply, "uptime-ms")), uptime),
+           integer(reply, "generation"), integer(reply, "start"));
+    printf("members %" PRId64 "  quorum %" PRId64 "  max-ttl %s  rate-error %.4g%%\n",
+           integer(reply, "members"), integer(reply, "quorum"),
+           lh_duration_text(lh_ms(integer(reply, "max-ttl-ms")), max_ttl),
+           (double)integer(reply, "rate-ppm") / 10000.0);
+    printf("leases %" PRId64 "  waiters %" PRId64 "  records %" PRId64 " of %" PRId64
+           "  counter %" PRId64 " of %" PRId64 "\n",
+           integer(reply, "leases"), integer(reply, "waiters"), integer(reply, "records"),
+           integer(reply, "capacity"), integer(reply, "counter"), integer(reply, "reservation"));
+}
+
+static void print_peers(const struct lh_resp_value *peers) {
+    static const char *const headings[] = {"PEER", "STATE", "HEARD", "RTT", "GENERATION", "REASON"};
+    struct lh_table table;
+    if (!lh_resp_is(peers, LH_RESP_ARRAY) || peers->child_count == 0)
+        return;
+    lh_table_open(&table, headings, sizeof headings / sizeof headings[0]);
+    const struct lh_resp_value *peer = peers + 1;
+    for (uint32_t i = 0; i < peers->child_count; i++, peer += peer->span) {
+        char heard[LH_DURATION_TEXT_BYTES];
+        int64_t heard_ms = -1;
+        lh_resp_as_integer(lh_resp_get(peer, "heard-ago-ms"), &heard_ms);
+        lh_table_add(&table, "node %" PRId64, integer(peer, "node"));
+        lh_table_add(&table, "%.*s", SHOW(text(peer, "state")));
+        if (heard_ms < 0)
+            lh_table_add(&table, "never");
+        else
+            lh_table_add(&table, "%s ago", lh_duration_text(lh_ms(heard_ms), heard));
+        lh_table_add(&table, "%.2fms", (double)integer(peer, "rtt-us") / 1000.0);
+        lh_table_add(&table, "%" PRId64, integer(peer, "generation"));
+        lh_table_add(&table, "%.*s", SHOW(text(peer, "reason")));
+    }
+    lh_table_close(&table);
+}
+
+int lh_status_command(int argc, char **argv) {
+    static const char *const words[] = {"CLUSTER", "STATUS"};
+    struct lh_common_options common = {.json = false};
+    const struct lh_option options[] = {LH_COMMON_OPTIONS(common)};
+    const struct lh_syntax syntax = {
+        .command = "status",
+        .arguments = "[--connect ENDPOINT] [--json]",
+        .about = "Shows the state of the node that answers and how it sees its peers. With --json\n"
+                 "everything it tells is printed, its counters too.",
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    struct lh_parsed parsed;
+    struct lh_client *client;
+    const struct lh_resp_value *reply;
+    int exit_code;
+    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+        !lh_session_open("status", &common, &client, &exit_code))
+        return exit_code;
+    if (lh_session_call("status", client, &common, words, 2, &reply, &exit_code)) {
+        if (common.json) {
+            exit_code = lh_json_print(lh_reply_json(reply));
+        } else {
+            print_node(reply);
+            print_peers(lh_resp_get(reply, "peers"));
+            exit_code = fflush(stdout) == 0 ? LH_EXIT_OK : LH_EXIT_FAILED;
+        }
+    }
+    lh_client_close(client);
+    return exit_code;
+}

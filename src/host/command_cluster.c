@@ -1,0 +1,157 @@
+// CLUSTER STATUS: one nested map with everything that tells how this node is and how it sees the others. The keys
+// are stable; new ones may be added at any place.
+#include "base/text.h"
+#include "host/command.h"
+#include "host/status.h"
+
+static void write_number(struct lh_writer *writer, const char *key, uint64_t value)
+{
+    lh_resp_write_text(writer, key);
+    lh_resp_write_integer(writer, value <= INT64_MAX ? (int64_t)value : INT64_MAX);
+}
+
+static void write_text(struct lh_writer *writer, const char *key, const char *value)
+{
+    lh_resp_write_text(writer, key);
+    lh_resp_write_text(writer, value);
+}
+
+// As a person rounds what is left: up, so that 0 means over.
+static uint64_t ceiling_ms(struct lh_duration duration)
+{
+    return (uint64_t)(lh_floor_ms(duration) + (duration.ns % LH_NS_PER_MS != 0));
+}
+
+static void write_boot(struct lh_writer *writer, uint64_t boot)
+{
+    uint8_t bytes[8];
+    char hex[2 * sizeof bytes + 1];
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(boot >> (56 - 8 * i));
+    lh_hex_encode(bytes, sizeof bytes, hex);
+    write_text(writer, "boot", hex);
+}
+
+// --- peers ---
+
+static const char *peer_state(const struct lh_peer *peer)
+{
+    if (peer->refused != LH_REFUSAL_NONE)
+        return "refused";
+    if (peer->up)
+        return "up";
+    return lh_before(LH_PAST, peer->heard_at) ? "down" : "unknown";
+}
+
+static const char *peer_reason(const struct lh_peer *peer)
+{
+    if (peer->refused != LH_REFUSAL_NONE)
+        return lh_refusal_text(peer->refused);
+    if (peer->up)
+        return "";
+    return lh_before(LH_PAST, peer->heard_at) ? "nothing heard from it lately"
+                                              : "nothing heard from it since this node started";
+}
+
+#define PEER_KEYS 9
+
+static void write_peer(struct lh_writer *writer, enum lh_resp_protocol protocol,
+                       const struct lh_peer *peer, struct lh_instant now)
+{
+    bool heard = lh_before(LH_PAST, peer->heard_at);
+    bool refuses_us = lh_before(LH_PAST, peer->refuses_us_at);
+    lh_resp_write_map(writer, protocol, PEER_KEYS);
+    write_number(writer, "node", peer->node);
+    write_text(writer, "state", peer_state(peer));
+    write_text(writer, "reason", peer_reason(peer));
+    lh_resp_write_text(writer, "heard-ago-ms");
+    lh_resp_write_integer(writer, heard ? lh_floor_ms(lh_left(peer->heard_at, now)) : -1);
+    write_number(writer, "generation", peer->generation);
+    write_number(writer, "start", peer->start);
+    write_number(writer, "rtt-us", (uint64_t)(peer->round_trip.ns / LH_NS_PER_US));
+    write_text(writer, "refuses-us", refuses_us ? lh_refusal_text(peer->refuses_us) : "");
+    write_number(writer, "refused", peer->refused_count);
+}
+
+static void write_peers(struct lh_writer *writer, enum lh_resp_protocol protocol,
+                        const struct lh_host *host, struct lh_instant now)
+{
+    lh_resp_write_text(writer, "peers");
+    lh_resp_write_array(writer, host->config.member_count - 1u);
+    for (unsigned i = 0; i < host->config.member_count; i++)
+        if (host->config.members[i] != host->config.node)
+            write_peer(writer, protocol, &host->peers.peers[i], now);
+}
+
+// --- this node ---
+
+static void write_counters(struct lh_writer *writer, enum lh_resp_protocol protocol,
+                           const struct lh_host *host)
+{
+    struct lh_status_counter counters[LH_STATUS_COUNTERS_MAX];
+    size_t count = lh_status_counters(host, counters);
+    lh_resp_write_text(writer, "counters");
+    lh_resp_write_map(writer, protocol, count);
+    for (size_t i = 0; i < count; i++)
+        write_number(writer, counters[i].name, counters[i].value);
+}
+
+#define IDENTITY_KEYS 8
+
+static void write_identity(struct lh_writer *writer, const struct lh_host *host,
+                           struct lh_instant now)
+{
+    const struct lh_identity *identity = &host->identity;
+    struct lh_duration left = {0};
+    if (identity->state == LH_IDENTITY_QUARANTINE)
+        left = lh_left(now, identity->quarantine_until);
+    write_number(writer, "node", host->config.node);
+    write_number(writer, "generation", identity->generation);
+    write_number(writer, "start", identity->start);
+    write_boot(writer, host->boot);
+    write_text(writer, "state", lh_status_state(host));
+    write_number(writer, "quarantine-left-ms", ceiling_ms(left));
+    write_text(writer, "reason", lh_status_reason(host));
+    lh_resp_write_text(writer, "version");
+    lh_resp_write_bulk(writer, host->config.version);
+}
+
+#define CLUSTER_KEYS 4
+
+static void write_cluster(struct lh_writer *writer, const struct lh_host *host)
+{
+    lh_resp_write_text(writer, "members");
+    lh_resp_write_array(writer, host->config.member_count);
+    for (unsigned i = 0; i < host->config.member_count; i++)
+        lh_resp_write_integer(writer, host->config.members[i]);
+    write_number(writer, "quorum", host->machine.quorum);
+    write_number(writer, "max-ttl-ms", (uint64_t)lh_floor_ms(host->config.timing.max_ttl));
+    write_number(writer, "rate-ppm", host->config.timing.rate_ppm);
+}
+
+#define USE_KEYS 8
+
+static void write_use(struct lh_writer *writer, const struct lh_host *host, struct lh_instant now)
+{
+    write_number(writer, "leases", host->machine.held);
+    write_number(writer, "waiters", host->tenants.waiting);
+    write_number(writer, "records", host->machine.acceptors.count);
+    write_number(writer, "capacity", host->config.max_leases);
+    write_number(writer, "counter", host->machine.counter);
+    write_number(writer, "reservation", host->machine.reserved);
+    write_number(writer, "uptime-ms", (uint64_t)lh_floor_ms(lh_status_uptime(host, now)));
+    write_number(writer, "connections", host->sessions.count_open);
+}
+
+void lh_command_cluster_status(struct lh_call *call)
+{
+    enum lh_resp_protocol protocol = call->session->protocol;
+    struct lh_writer reply = lh_reply_begin(call->effects);
+    lh_resp_write_map(&reply, protocol, IDENTITY_KEYS + CLUSTER_KEYS + USE_KEYS + 2);
+    write_identity(&reply, call->host, call->now);
+    write_cluster(&reply, call->host);
+    write_use(&reply, call->host, call->now);
+    write_peers(&reply, protocol, call->host, call->now);
+    write_counters(&reply, protocol, call->host);
+    lh_reply_end(call->effects, call->session_id, &reply);
+}

@@ -1,0 +1,683 @@
+// Tenants: see tenant.h.
+#include "host/tenant.h"
+
+#include "base/assert.h"
+#include "host/host_internal.h"
+
+#define TURN_LASTS LH_NS_PER_S
+#define START_RETRY (20 * LH_NS_PER_MS)
+
+static void next(struct lh_host *host, uint32_t id, struct lh_instant now,
+                 struct lh_host_effects *effects);
+
+static struct lh_lease *lease_of(struct lh_host *host, uint32_t id)
+{
+    return lh_machine_lease(&host->machine, id);
+}
+
+static bool holds(struct lh_host *host, uint32_t id, struct lh_instant now)
+{
+    return lh_proposer_holds(&lease_of(host, id)->proposer, now);
+}
+
+// FNV-1a: tells holders and request ids apart, nothing more.
+static uint64_t hash_bytes(uint64_t hash, struct lh_slice bytes)
+{
+    for (size_t i = 0; i < bytes.size_bytes; i++)
+        hash = (hash ^ bytes.data[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t holder_hash(const struct lh_request *request)
+{
+    return hash_bytes(UINT64_C(0xcbf29ce484222325), lh_request_holder(request)) ^ request->id_hash;
+}
+
+// --- lists ---
+
+static void enqueue(struct lh_host *host, struct lh_tenant *tenant, struct lh_request *request,
+                    bool in_front)
+{
+    uint32_t *queue = &tenant->queue;
+    request->next = in_front ? *queue : 0;
+    request->previous = in_front ? 0 : tenant->queue_end;
+    if (request->next != 0)
+        lh_request_get(host, request->next)->previous = request->id;
+    else
+        tenant->queue_end = request->id;
+    if (request->previous != 0)
+        lh_request_get(host, request->previous)->next = request->id;
+    else
+        *queue = request->id;
+    host->tenants.waiting++;
+}
+
+static void dequeue(struct lh_host *host, struct lh_tenant *tenant, struct lh_request *request)
+{
+    if (request->next != 0)
+        lh_request_get(host, request->next)->previous = request->previous;
+    else
+        tenant->queue_end = request->previous;
+    if (request->previous != 0)
+        lh_request_get(host, request->previous)->next = request->next;
+    else
+        tenant->queue = request->next;
+    request->next = request->previous = 0;
+    host->tenants.waiting--;
+}
+
+static void answering_add(struct lh_tenant *tenant, struct lh_request *request)
+{
+    request->next = tenant->answering;
+    tenant->answering = request->id;
+}
+
+static void answering_remove(struct lh_host *host, struct lh_tenant *tenant,
+                             struct lh_request *request)
+{
+    uint32_t *link = &tenant->answering;
+    while (*link != request->id)
+        link = &lh_request_get(host, *link)->next;
+    *link = request->next;
+    request->next = 0;
+}
+
+// --- answers ---
+
+static void answer_plain(struct lh_host *host, struct lh_request *request, enum lh_status status,
+                         enum lh_reason reason, struct lh_instant now,
+                         struct lh_host_effects *effects)
+{
+    struct lh_result result = {
+        .status = status, .reason = reason, .name = lh_request_name(request)};
+    lh_request_answer(host, request, &result, now, effects);
+}
+
+// td minus the clock read after this very request was received: what the client's own deadline is made of.
+static int64_t until_for(struct lh_host *host, uint32_t id, const struct lh_request *request)
+{
+    return lease_of(host, id)->proposer.until.ns - request->received_at.ns;
+}
+
+static void answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,
+                           struct lh_instant now, struct lh_host_effects *effects)
+{
+    uint8_t holder[LH_TEXT_BYTES_MAX];
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    struct lh_result result = {
+        .status = LH_STATUS_GRANTED,
+        .name = lh_request_name(request),
+        .holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder),
+        .token = tenant->token,
+        .node = host->config.node,
+        .ttl = lease_of(host, id)->ttl,
+        .until_ns = until_for(host, id, request),
+        .renewals = tenant->renewals,
+    };
+    lh_request_answer(host, request, &result, now, effects);
+}
+
+// Somebody else has it: what is known of whom, and when it can be free at the earliest.
+static void answer_held(struct lh_host *host, uint32_t id, struct lh_request *request,
+                        enum lh_reason reason, struct lh_instant now,
+                        struct lh_host_effects *effects)
+{
+    uint8_t holder[LH_TEXT_BYTES_MAX];
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    const struct lh_lease *lease = lease_of(host, id);
+    struct lh_result result = {.status = LH_STATUS_HELD,
+                               .reason = reason,
+                               .name = lh_request_name(request)};
+    if (lh_proposer_holds(&lease->proposer, now)) {
+        struct lh_duration exclusion = lh_timing_exclusion(host->config.timing, lease->ttl);
+        result.token = tenant->token;
+        result.node = host->config.node;
+        result.holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder);
+        result.free_in.ns =
+            lh_left(now, lease->proposer.until).ns + (exclusion.ns - lease->ttl.ns);
+    } else if (tenant->blocker != LH_BALLOT_NONE) {
+        result.node = lh_ballot_node(tenant->blocker);
+        result.free_in = lh_left(now, tenant->blocked_until);
+    }
+    lh_request_answer(host, request, &result, now, effects);
+}
+
+static void answer_lost(struct lh_host *host, uint32_t id, struct lh_request *request,
+                        enum lh_reason reason, struct lh_instant now,
+                        struct lh_host_effects *effects)
+{
+    struct lh_result result = {.status = LH_STATUS_LOST,
+                               .reason = reason,
+                               .name = lh_request_name(request),
+                               .token = request->token};
+    // A holder that may not renew keeps what it has; a stranger has nothing.
+    if (id != 0 && reason == LH_REASON_WAS_REVOKED && holds(host, id, now))
+        result.until_ns = until_for(host, id, request);
+    lh_request_answer(host, request, &result, now, effects);
+}
+
+static enum lh_reason why_no_quorum(const struct lh_host *host)
+{
+    if (!lh_identity_acts(&host->identity))
+        return LH_REASON_STARTING;
+    return host->identity.state == LH_IDENTITY_QUARANTINE ? LH_REASON_QUARANTINE
+                                                          : LH_REASON_NO_MAJORITY;
+}
+
+static void tell_event(struct lh_host *host, uint32_t id, enum lh_event_kind kind,
+                       struct lh_host_effects *effects)
+{
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    const struct lh_lease *lease = lease_of(host, id);
+    struct lh_event *event = lh_host_event(effects, kind);
+    event->key = lease->key;
+    event->ballot = tenant->token;
+    event->at = lease->proposer.until;
+    event->name = lh_texts_get(&host->tenants.texts, tenant->name,
+                               lh_host_arena(effects, LH_TEXT_BYTES_MAX));
+    event->holder = lh_texts_get(&host->tenants.texts, tenant->holder,
+                                 lh_host_arena(effects, LH_TEXT_BYTES_MAX));
+}
+
+// --- the tenant's own clock ---
+
+static void arm(struct lh_host *host, struct lh_tenant *tenant)
+{
+    struct lh_instant at = LH_NEVER;
+    if (tenant->turn_given)
+        at = tenant->turn_ends;
+    else if (tenant->queue != 0 && tenant->active == 0)
+        at = tenant->blocked_until;
+    if (tenant->watches != 0 && tenant->watch_query == 0)
+        at = lh_earlier(at, tenant->watch_at);
+    if (at.ns == LH_NEVER.ns)
+        lh_wheel_cancel(&host->wheel, &tenant->timer);
+    else
+        lh_wheel_schedule(&host->wheel, &tenant->timer, at);
+}
+
+uint32_t lh_tenant_open(struct lh_host *host, struct lh_slice name, struct lh_key key,
+                        enum lh_reason *ret_reason)
+{
+    struct lh_lease *lease = lh_machine_open(&host->machine, key);
+    if (lease == NULL) {
+        *ret_reason = LH_REASON_FULL_LEASES;
+        return 0;
+    }
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease->id);
+    if (tenant->name == 0 && !lh_texts_put(&host->tenants.texts, name, &tenant->name)) {
+        lh_machine_close(&host->machine, lease);
+        *ret_reason = LH_REASON_FULL_TEXT;
+        return 0;
+    }
+    return lease->id;
+}
+
+void lh_tenant_settle(struct lh_host *host, uint32_t id)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    struct lh_lease *lease = lease_of(host, id);
+    arm(host, tenant);
+    if (lease->want != LH_WANT_NOTHING || lease->proposer.phase != LH_IDLE ||
+        lease->proposer.held != LH_BALLOT_NONE || tenant->active != 0 || tenant->queue != 0 ||
+        tenant->answering != 0 || tenant->turn_given || tenant->watches != 0)
+        return;
+    lh_wheel_cancel(&host->wheel, &tenant->timer);
+    lh_texts_drop(&host->tenants.texts, tenant->name);
+    lh_texts_drop(&host->tenants.texts, tenant->holder);
+    *tenant = (struct lh_tenant){0};
+    lh_machine_close(&host->machine, lease);
+}
+
+// --- acquiring ---
+
+static void activate(struct lh_host *host, uint32_t id, struct lh_request *request,
+                     struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    tenant->active = request->id;
+    request->active = true;
+    lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
+    lh_machine_acquire(&host->machine, lease_of(host, id), now, request->ttl,
+                       request->wait.ns > 0 ? request->waiting_since : LH_NEVER,
+                       &host->lease_effects);
+    lh_host_settle(host, now, effects);
+}
+
+// The longest waiting client is woken; it has a second to ask afresh.
+static void give_turn(struct lh_host *host, uint32_t id, struct lh_request *request,
+                      struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    tenant->turn_given = true;
+    tenant->turn_hash = holder_hash(request);
+    tenant->turn_since = request->waiting_since;
+    tenant->turn_ends = lh_after(now, (struct lh_duration){TURN_LASTS});
+    answer_plain(host, request, LH_STATUS_TURN, LH_REASON_YOUR_TURN, now, effects);
+}
+
+// Goes on with whoever is next, if nothing is under way.
+static void next(struct lh_host *host, uint32_t id, struct lh_instant now,
+                 struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    bool busy = tenant->active != 0 || tenant->turn_given ||
+                lease_of(host, id)->proposer.phase != LH_IDLE || holds(host, id, now);
+    if (busy || tenant->queue == 0 || lh_before(now, tenant->blocked_until)) {
+        lh_tenant_settle(host, id);
+        return;
+    }
+    if (!lh_identity_acts(&host->identity)) {
+        tenant->blocked_until = lh_after(now, (struct lh_duration){START_RETRY});
+        lh_tenant_settle(host, id);
+        return;
+    }
+    struct lh_request *request = lh_request_get(host, tenant->queue);
+    dequeue(host, tenant, request);
+    if (request->waited)
+        give_turn(host, id, request, now, effects);
+    else
+        activate(host, id, request, now, effects);
+    lh_tenant_settle(host, id);
+}
+
+// A retry of a request that was answered: the same lease if it lives, else the news that it ended.
+static bool answer_repeat(struct lh_host *host, uint32_t id, struct lh_request *request,
+                          struct lh_instant now, struct lh_host_effects *effects)
+{
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    if (holds(host, id, now) &&
+        lh_texts_equal(&host->tenants.texts, tenant->holder, lh_request_holder(request))) {
+        answer_granted(host, id, request, now, effects);
+        return true;
+    }
+    uint64_t hash = request->id_hash;
+    if (hash == 0 || host->tenants.recent[hash & (LH_RECENT_IDS - 1)].hash != hash)
+        return false;
+    request->token = host->tenants.recent[hash & (LH_RECENT_IDS - 1)].token;
+    answer_lost(host, id, request, LH_REASON_ENDED, now, effects);
+    return true;
+}
+
+void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                       struct lh_host_effects *effects)
+{
+    enum lh_reason reason = LH_REASON_NONE;
+    uint32_t id = lh_tenant_open(host, lh_request_name(request), request->key, &reason);
+    if (id == 0) {
+        answer_plain(host, request, LH_STATUS_BUSY, reason, now, effects);
+        return;
+    }
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    if (answer_repeat(host, id, request, now, effects)) {
+        lh_tenant_settle(host, id);
+        return;
+    }
+    if (holds(host, id, now) && request->wait.ns == 0) {
+        answer_held(host, id, request, LH_REASON_OTHER_HOLDER, now, effects);
+        return;
+    }
+    request->lease = id;
+    bool my_turn = tenant->turn_given && tenant->turn_hash == holder_hash(request);
+    if (my_turn) {
+        tenant->turn_given = false;
+        request->waiting_since = tenant->turn_since;
+    }
+    request->waited = !my_turn && (holds(host, id, now) || tenant->queue != 0);
+    enqueue(host, tenant, request, my_turn);
+    struct lh_duration patience = request->wait.ns > request->timeout.ns ? request->wait
+                                                                         : request->timeout;
+    lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, patience));
+    if (request->wait.ns > 0 && request->waited)
+        lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->wait));
+    next(host, id, now, effects);
+}
+
+// --- renewing, releasing, revoking ---
+
+// Checks name, token and holder: against mistakes, not against attackers. Returns the lease's id, or 0 after having answered.
+static uint32_t held_by(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                        struct lh_host_effects *effects)
+{
+    struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
+    enum lh_reason reason = LH_REASON_NONE;
+    if (lease == NULL || !lh_proposer_holds(&lease->proposer, now))
+        reason = LH_REASON_EXPIRED;
+    else if (lh_tenant_of(&host->tenants, lease->id)->token != request->token)
+        reason = LH_REASON_TOKEN;
+    else if (!lh_texts_equal(&host->tenants.texts, lh_tenant_of(&host->tenants, lease->id)->holder,
+                             lh_request_holder(request)))
+        reason = LH_REASON_HOLDER;
+    if (reason == LH_REASON_NONE)
+        return lease->id;
+    answer_lost(host, 0, request, reason, now, effects);
+    return 0;
+}
+
+void lh_tenant_renew(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                     struct lh_host_effects *effects)
+{
+    uint32_t id = held_by(host, request, now, effects);
+    if (id == 0)
+        return;
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    if (tenant->revoked) {
+        answer_lost(host, id, request, LH_REASON_WAS_REVOKED, now, effects);
+        return;
+    }
+    request->lease = id;
+    answering_add(tenant, request);
+    lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
+    struct lh_lease *lease = lease_of(host, id);
+    if (lease->want == LH_WANT_RENEW)
+        return; // one renewal serves all who ask; each is told what is left from its own asking
+    lh_machine_renew(&host->machine, lease, now, request->ttl, &host->lease_effects);
+    lh_host_settle(host, now, effects);
+}
+
+// P6, then the queue.
+static void let_go(struct lh_host *host, uint32_t id, struct lh_instant now,
+                   struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    struct lh_lease *lease = lease_of(host, id);
+    if (tenant->queue != 0) // local clients wait in the same order as those of other nodes
+        for (unsigned i = 0; i < host->config.member_count; i++)
+            if (host->config.members[i] == host->config.node)
+                lease->waiter_since[i] = lh_request_get(host, tenant->queue)->waiting_since;
+    tell_event(host, id, LH_EVENT_RELEASED, effects);
+    lh_texts_drop(&host->tenants.texts, tenant->holder);
+    tenant->holder = 0;
+    tenant->revoked = false;
+    // Until a Wake says whose turn it is; a lost one costs this little.
+    tenant->blocked_until = lh_after(now, (struct lh_duration){64 * host->machine.round.ns});
+    lh_machine_release(&host->machine, lease, now, &host->lease_effects);
+    lh_host_settle(host, now, effects);
+    tenant->watch_at = now;
+    next(host, id, now, effects);
+}
+
+void lh_tenant_release(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                       struct lh_host_effects *effects)
+{
+    uint32_t id = held_by(host, request, now, effects);
+    if (id == 0)
+        return;
+    if (lease_of(host, id)->proposer.phase == LH_ACCEPTING) {
+        // A renewal's Accepts are in flight and would outlive a Release of the old ballot: its outcome comes first.
+        request->lease = id;
+        answering_add(lh_tenant_of(&host->tenants, id), request);
+        lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
+        return;
+    }
+    struct lh_result result = {.status = LH_STATUS_RELEASED,
+                               .name = lh_request_name(request),
+                               .token = request->token,
+                               .node = host->config.node};
+    lh_request_answer(host, request, &result, now, effects);
+    let_go(host, id, now, effects);
+}
+
+bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                      struct lh_host_effects *effects)
+{
+    struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
+    if (lease == NULL || !lh_proposer_holds(&lease->proposer, now))
+        return false;
+    uint8_t holder[LH_TEXT_BYTES_MAX];
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease->id);
+    if (!tenant->revoked)
+        tell_event(host, lease->id, LH_EVENT_REVOKED, effects);
+    tenant->revoked = true;
+    struct lh_result result = {
+        .status = LH_STATUS_REVOKED,
+        .name = lh_request_name(request),
+        .holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder),
+        .token = tenant->token,
+        .node = host->config.node,
+        .ends_in = lh_left(now, lease->proposer.until),
+    };
+    lh_request_answer(host, request, &result, now, effects);
+    return true;
+}
+
+// --- what the machine says ---
+
+// Everybody who asked for no more than an immediate answer gets it now.
+static void hurry_impatient(struct lh_host *host, const struct lh_tenant *tenant,
+                            struct lh_instant now)
+{
+    for (uint32_t at = tenant->queue; at != 0;) {
+        struct lh_request *request = lh_request_get(host, at);
+        request->waited = true;
+        if (request->wait.ns == 0)
+            lh_wheel_schedule(&host->wheel, &request->timer, now);
+        else
+            lh_wheel_schedule(&host->wheel, &request->timer,
+                              lh_after(request->received_at, request->wait));
+        at = request->next;
+    }
+}
+
+static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now,
+                        struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    struct lh_request *request = tenant->active != 0 ? lh_request_get(host, tenant->active) : NULL;
+    tenant->active = 0;
+    tenant->token = lease_of(host, id)->proposer.token;
+    tenant->blocker = LH_BALLOT_NONE;
+    tenant->revoked = false;
+    tenant->granted_at = tenant->renewed_at = now;
+    tenant->renewals = 0;
+    tenant->watch_at = now;
+    if (request == NULL) { // nobody wants it any more
+        let_go(host, id, now, effects);
+        return;
+    }
+    if (!lh_texts_put(&host->tenants.texts, lh_request_holder(request), &tenant->holder)) {
+        answer_plain(host, request, LH_STATUS_BUSY, LH_REASON_FULL_TEXT, now, effects);
+        let_go(host, id, now, effects);
+        return;
+    }
+    tenant->id_hash = request->id_hash;
+    if (request->id_hash != 0) {
+        host->tenants.recent[request->id_hash & (LH_RECENT_IDS - 1)].hash = request->id_hash;
+        host->tenants.recent[request->id_hash & (LH_RECENT_IDS - 1)].token = tenant->token;
+    }
+    tell_event(host, id, LH_EVENT_GRANTED, effects);
+    answer_granted(host, id, request, now, effects);
+    hurry_impatient(host, tenant, now);
+}
+
+static void on_blocked(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
+                       struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, notice->lease);
+    struct lh_request *request = tenant->active != 0 ? lh_request_get(host, tenant->active) : NULL;
+    tenant->active = 0;
+    tenant->blocker = notice->ballot;
+    int64_t jitter = lh_prng_between(&host->prng, 0, host->machine.round.ns);
+    tenant->blocked_until = lh_after(notice->at, (struct lh_duration){jitter});
+    if (request != NULL) {
+        request->active = false;
+        enqueue(host, tenant, request, true);
+    }
+    hurry_impatient(host, tenant, now);
+    lh_tenant_settle(host, notice->lease);
+    (void)effects;
+}
+
+// Takes the first of the renew and release requests out, or returns NULL.
+static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant *tenant)
+{
+    if (tenant->answering == 0)
+        return NULL;
+    struct lh_request *request = lh_request_get(host, tenant->answering);
+    answering_remove(host, tenant, request);
+    return request;
+}
+
+static void on_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
+                       struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    tenant->renewals++;
+    tenant->renewed_at = now;
+    tell_event(host, id, LH_EVENT_RENEWED, effects);
+    bool released = false;
+    for (struct lh_request *request = take_answering(host, tenant); request != NULL;
+         request = take_answering(host, tenant)) {
+        if (request->kind == LH_REQUEST_RENEW) {
+            answer_granted(host, id, request, now, effects);
+            continue;
+        }
+        struct lh_result result = {.status = LH_STATUS_RELEASED,
+                                   .name = lh_request_name(request),
+                                   .token = request->token,
+                                   .node = host->config.node};
+        lh_request_answer(host, request, &result, now, effects);
+        released = true;
+    }
+    if (released)
+        let_go(host, id, now, effects);
+}
+
+static void on_lost(struct lh_host *host, uint32_t id, struct lh_instant now,
+                    struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    tell_event(host, id, LH_EVENT_LOST, effects);
+    for (struct lh_request *request = take_answering(host, tenant); request != NULL;
+         request = take_answering(host, tenant))
+        answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
+    lh_texts_drop(&host->tenants.texts, tenant->holder);
+    tenant->holder = 0;
+    tenant->revoked = false;
+    tenant->watch_at = now;
+    next(host, id, now, effects);
+}
+
+static void on_woken(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
+                     struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, notice->lease);
+    tenant->blocked_until = lh_earlier(tenant->blocked_until, notice->at);
+    tenant->watch_at = now;
+    next(host, notice->lease, now, effects);
+}
+
+// Nobody wants it any more: it is not tried again.
+static void on_stalled(struct lh_host *host, uint32_t id, struct lh_instant now,
+                       struct lh_host_effects *effects)
+{
+    struct lh_lease *lease = lease_of(host, id);
+    if (lh_tenant_of(&host->tenants, id)->active == 0 && lease->want == LH_WANT_ACQUIRE)
+        lh_machine_stop(&host->machine, lease);
+    next(host, id, now, effects);
+}
+
+void lh_tenant_notice(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
+                      struct lh_host_effects *effects)
+{
+    switch (notice->kind) {
+    case LH_NOTICE_ACQUIRED: on_acquired(host, notice->lease, now, effects); break;
+    case LH_NOTICE_RENEWED: on_renewed(host, notice->lease, now, effects); break;
+    case LH_NOTICE_BLOCKED: on_blocked(host, notice, now, effects); break;
+    case LH_NOTICE_LOST: on_lost(host, notice->lease, now, effects); break;
+    case LH_NOTICE_WOKEN: on_woken(host, notice, now, effects); break;
+    case LH_NOTICE_STALLED: on_stalled(host, notice->lease, now, effects); break;
+    case LH_NOTICE_RESERVE:
+    case LH_NOTICE_CEILING: break;
+    }
+}
+
+void lh_tenant_due(struct lh_host *host, uint32_t id, struct lh_instant now,
+                   struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    if (tenant->turn_given && !lh_before(now, tenant->turn_ends))
+        tenant->turn_given = false; // it did not come
+    if (tenant->watches != 0 && tenant->watch_query == 0 && !lh_before(now, tenant->watch_at))
+        lh_watch_ask(host, id, now, effects);
+    next(host, id, now, effects);
+}
+
+void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                      struct lh_host_effects *effects)
+{
+    uint32_t id = request->lease;
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    struct lh_lease *lease = lease_of(host, id);
+    request->lease = 0;
+    if (request->kind != LH_REQUEST_ACQUIRE) {
+        answering_remove(host, tenant, request);
+        if (tenant->answering == 0 && lease->want == LH_WANT_RENEW)
+            lh_machine_stop(&host->machine, lease); // nobody asks for this renewal any more
+    } else if (request->active) {
+        tenant->active = 0;
+        // An attempt whose Accepts are out runs to its end and is released: what it left would block everybody.
+        if (lease->proposer.phase != LH_ACCEPTING)
+            lh_machine_stop(&host->machine, lease);
+    } else {
+        dequeue(host, tenant, request);
+    }
+    next(host, id, now, effects);
+}
+
+void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                           struct lh_host_effects *effects)
+{
+    uint32_t id = request->lease;
+    struct lh_lease *lease = lease_of(host, id);
+    if (request->kind == LH_REQUEST_RELEASE) { // the renewal's outcome did not come: let go all the same
+        answering_remove(host, lh_tenant_of(&host->tenants, id), request);
+        lh_proposer_abandon(&lease->proposer);
+        request->lease = 0;
+        lh_tenant_release(host, request, now, effects);
+        return;
+    }
+    if (request->kind == LH_REQUEST_RENEW) {
+        struct lh_result result = {.status = LH_STATUS_NOQUORUM,
+                                   .reason = why_no_quorum(host),
+                                   .name = lh_request_name(request),
+                                   .token = request->token,
+                                   .until_ns = until_for(host, id, request)};
+        lh_tenant_cancel(host, request, now, effects);
+        lh_request_answer(host, request, &result, now, effects);
+        return;
+    }
+    bool in_the_way = request->waited && !request->active;
+    if (!in_the_way) {
+        lh_tenant_cancel(host, request, now, effects);
+        answer_plain(host, request, LH_STATUS_NOQUORUM, why_no_quorum(host), now, effects);
+        return;
+    }
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    dequeue(host, tenant, request);
+    request->lease = 0;
+    answer_held(host, id, request,
+                request->wait.ns > 0 ? LH_REASON_WAITED : LH_REASON_OTHER_HOLDER, now, effects);
+    next(host, id, now, effects);
+}
+
+bool lh_tenant_describe(struct lh_host *host, uint32_t id, struct lh_instant now,
+                        struct lh_texts_of_entry *texts, struct lh_entry *ret_entry)
+{
+    if (!holds(host, id, now))
+        return false;
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    const struct lh_lease *lease = lease_of(host, id);
+    *ret_entry = (struct lh_entry){
+        .name = lh_texts_get(&host->tenants.texts, tenant->name, texts->name),
+        .holder = lh_texts_get(&host->tenants.texts, tenant->holder, texts->holder),
+        .token = tenant->token,
+        .node = host->config.node,
+        .renewals = tenant->renewals,
+        .remaining = lh_left(now, lease->proposer.until),
+        .age = {now.ns - tenant->granted_at.ns},
+        .renewed_ago = {now.ns - tenant->renewed_at.ns},
+        .ttl = lease->ttl,
+    };
+    return true;
+}

@@ -1,0 +1,445 @@
+// The proposer's half of the machine: attempts and what becomes of them. The role functions decide what
+// counts; this file only sends, retransmits, backs off and reports. Every wait here may end late or early
+// without harm: authority and evidence are bounded by the deadlines that the role functions read.
+#include "lease/machine_internal.h"
+
+#include "base/assert.h"
+
+#define RETRANSMIT_MIN (20 * LH_NS_PER_MS)
+#define RETRANSMIT_MAX LH_NS_PER_S
+#define ROUND_MIN (200 * LH_NS_PER_US)
+#define ROUND_MAX LH_NS_PER_S
+#define LATE_WAKE (100 * LH_NS_PER_MS)
+#define RESERVATION_WAIT (5 * LH_NS_PER_MS)
+
+static bool attempting(const struct lh_lease *lease)
+{
+    return lease->proposer.phase != LH_IDLE;
+}
+
+// One timer a lease: the first of retransmission or back-off, td, and the end of authority.
+static void arm(struct lh_machine *machine, struct lh_lease *lease)
+{
+    struct lh_instant at = LH_NEVER;
+    if (lease->want != LH_WANT_NOTHING)
+        at = lh_earlier(at, lease->retry_at);
+    if (attempting(lease))
+        at = lh_earlier(at, lease->proposer.td);
+    if (lease->proposer.held != LH_BALLOT_NONE)
+        at = lh_earlier(at, lease->proposer.until);
+    if (at.ns == LH_NEVER.ns)
+        lh_wheel_cancel(&machine->wheel, &lease->timer);
+    else
+        lh_wheel_schedule(&machine->wheel, &lease->timer, at);
+}
+
+static struct lh_duration in_range(int64_t ns, int64_t least, int64_t most)
+{
+    return (struct lh_duration){ns < least ? least : ns > most ? most : ns};
+}
+
+static void begin_round(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
+{
+    lease->answered = (struct lh_members_set){0};
+    lease->refused = (struct lh_members_set){0};
+    for (unsigned i = 0; i < LH_MEMBERS_MAX; i++)
+        lease->blocked_until[i] = LH_PAST;
+    lease->round_began = now;
+    lease->pause = in_range(4 * machine->round.ns, RETRANSMIT_MIN, RETRANSMIT_MAX);
+    lease->retry_at = lh_after(now, lease->pause);
+}
+
+static struct lh_duration waited(const struct lh_lease *lease, struct lh_instant now)
+{
+    if (lease->waiting_since.ns == LH_NEVER.ns)
+        return (struct lh_duration){0};
+    int64_t ns = now.ns - lease->waiting_since.ns;
+    return in_range(ns, LH_NS_PER_MS, INT64_MAX);
+}
+
+// The message of the present phase, to one member.
+static void send_phase(struct lh_lease *lease, uint8_t to, struct lh_instant now,
+                       struct lh_lease_effects *effects)
+{
+    const struct lh_proposer *proposer = &lease->proposer;
+    struct lh_message *made;
+    switch (proposer->phase) {
+    case LH_IDLE: return;
+    case LH_PREPARING:
+        made = lh_machine_send(effects, to, LH_MESSAGE_PREPARE, lease->key, proposer->ballot);
+        made->waited = waited(lease, now);
+        break;
+    case LH_ACCEPTING:
+        made = lh_machine_send(effects, to, LH_MESSAGE_ACCEPT, lease->key, proposer->ballot);
+        made->base = proposer->base;
+        break;
+    case LH_EXTENDING:
+        made = lh_machine_send(effects, to, LH_MESSAGE_EXTEND, lease->key, proposer->held);
+        made->stamp = proposer->stamp;
+        break;
+    default: LH_ASSERT(false); return;
+    }
+    made->ttl = lease->ttl;
+}
+
+// To every member that has not answered this round.
+static void broadcast(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                      struct lh_lease_effects *effects)
+{
+    for (unsigned i = 0; i < machine->config.member_count; i++)
+        if (!lh_set_has(lease->answered, i))
+            send_phase(lease, machine->config.members[i], now, effects);
+}
+
+// T4, F2: the next counter, above all that were met, or 0 until more is reserved.
+static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects *effects)
+{
+    uint64_t next = (machine->seen > machine->counter ? machine->seen : machine->counter) + 1;
+    lh_machine_observe(machine, next, effects);
+    if (next > machine->reserved)
+        return 0;
+    machine->counter = next;
+    return next;
+}
+
+static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                    struct lh_lease_effects *effects)
+{
+    LH_ASSERT(!attempting(lease));
+    if (lease->want == LH_WANT_RENEW && machine->config.one_round_renewal && !lease->whole_renewal) {
+        lh_proposer_extend(&lease->proposer, now, lease->ttl);
+    } else {
+        uint64_t counter = next_counter(machine, effects);
+        if (counter == 0) {
+            lease->retry_at = lh_after(now, (struct lh_duration){RESERVATION_WAIT});
+            arm(machine, lease);
+            return;
+        }
+        lh_proposer_start(
+            &lease->proposer, now,
+            lh_ballot_make(counter, machine->config.generation, machine->config.node), lease->ttl);
+    }
+    machine->counters.attempts++;
+    begin_round(machine, lease, now);
+    broadcast(machine, lease, now, effects);
+    arm(machine, lease);
+}
+
+// P5: retry under a higher ballot after a randomised pause.
+static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
+{
+    lh_proposer_abandon(&lease->proposer);
+    unsigned doublings = lease->tries < 6 ? lease->tries : 6;
+    if (lease->tries < UINT8_MAX)
+        lease->tries++;
+    int64_t longest = (machine->round.ns << doublings) * 2;
+    int64_t pause = lh_prng_between(machine->prng, machine->round.ns / 2, longest);
+    lease->retry_at = lh_after(now, (struct lh_duration){pause});
+    arm(machine, lease);
+}
+
+// When enough refusers will have let go for a quorum: the refusals that must end, earliest first.
+static struct lh_instant free_at(const struct lh_machine *machine, const struct lh_lease *lease)
+{
+    unsigned helpers = machine->config.member_count - lh_set_count(lease->refused);
+    struct lh_members_set left = lease->refused;
+    struct lh_instant at = LH_PAST;
+    for (; helpers < machine->quorum; helpers++) {
+        unsigned soonest = LH_MEMBERS_MAX;
+        for (unsigned i = 0; i < machine->config.member_count; i++)
+            if (lh_set_has(left, i) &&
+                (soonest == LH_MEMBERS_MAX ||
+                 lh_before(lease->blocked_until[i], lease->blocked_until[soonest])))
+                soonest = i;
+        at = lh_later(at, lease->blocked_until[soonest]);
+        lh_set_remove(&left, soonest);
+    }
+    return at;
+}
+
+static bool out_of_reach(const struct lh_machine *machine, const struct lh_lease *lease)
+{
+    return machine->config.member_count - lh_set_count(lease->refused) < machine->quorum;
+}
+
+// Enough acceptors refused that this round cannot succeed.
+static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease,
+                              struct lh_instant now, struct lh_lease_effects *effects)
+{
+    if (lease->proposer.phase == LH_EXTENDING) { // F3: at once in two rounds
+        lh_proposer_abandon(&lease->proposer);
+        lease->whole_renewal = true;
+        attempt(machine, lease, now, effects);
+        return;
+    }
+    struct lh_instant at = free_at(machine, lease);
+    if (lease->want != LH_WANT_ACQUIRE || !lh_before(now, at)) {
+        machine->counters.duels++;
+        back_off(machine, lease, now);
+        return;
+    }
+    machine->counters.blocked++;
+    lh_proposer_abandon(&lease->proposer);
+    lease->want = LH_WANT_NOTHING;
+    lease->tries = 0;
+    arm(machine, lease);
+    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_BLOCKED, lease->id);
+    notice->ballot = lease->blocker;
+    notice->at = at;
+}
+
+// The lease an answer is for, or NULL: none of ours, or not of the attempt in flight.
+static struct lh_lease *lease_of_answer(struct lh_machine *machine,
+                                        const struct lh_message *message)
+{
+    struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease == NULL || !attempting(lease))
+        return NULL;
+    lh_ballot expected =
+        lease->proposer.phase == LH_EXTENDING ? lease->proposer.held : lease->proposer.ballot;
+    return message->ballot == expected ? lease : NULL;
+}
+
+static void refuse(struct lh_machine *machine, struct lh_lease *lease, unsigned acceptor,
+                   const struct lh_message *message, struct lh_instant now)
+{
+    lh_set_add(&lease->answered, acceptor);
+    lh_set_add(&lease->refused, acceptor);
+    if (message->reported == LH_BALLOT_NONE)
+        return;
+    lease->blocked_until[acceptor] = lh_after(now, message->exclusion);
+    if (message->reported != lease->proposer.base || lease->blocker == LH_BALLOT_NONE)
+        lease->blocker = message->reported;
+    (void)machine;
+}
+
+void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
+                           const struct lh_message *message, struct lh_instant now,
+                           struct lh_lease_effects *effects)
+{
+    struct lh_lease *lease = lease_of_answer(machine, message);
+    if (lease == NULL || lease->proposer.phase != LH_PREPARING)
+        return;
+    lh_set_add(&lease->answered, acceptor);
+    if (!lh_proposer_promise(&lease->proposer, now, acceptor, message->ballot, message->reported))
+        refuse(machine, lease, acceptor, message, now);
+    if (lh_proposer_propose(&lease->proposer, now, machine->quorum)) {
+        int64_t took = now.ns - lease->round_began.ns;
+        machine->round = in_range((7 * machine->round.ns + took) / 8, ROUND_MIN, ROUND_MAX);
+        begin_round(machine, lease, now);
+        broadcast(machine, lease, now, effects);
+        arm(machine, lease);
+    } else if (out_of_reach(machine, lease)) {
+        refused_by_quorum(machine, lease, now, effects);
+    }
+}
+
+// Authority has ended without a renewal: say so, once.
+static void lose(struct lh_machine *machine, struct lh_lease *lease,
+                 struct lh_lease_effects *effects)
+{
+    machine->counters.lost++;
+    machine->held--;
+    lh_machine_notify(effects, LH_NOTICE_LOST, lease->id);
+}
+
+static void won(struct lh_machine *machine, struct lh_lease *lease, enum lh_outcome outcome,
+                struct lh_lease_effects *effects)
+{
+    lease->want = LH_WANT_NOTHING;
+    lease->tries = 0;
+    lease->blocker = LH_BALLOT_NONE;
+    bool renewed = outcome == LH_RENEWED;
+    if (renewed)
+        machine->counters.renewed++;
+    else
+        machine->counters.acquired++, machine->held++;
+    lh_machine_notify(effects, renewed ? LH_NOTICE_RENEWED : LH_NOTICE_ACQUIRED, lease->id);
+    arm(machine, lease);
+}
+
+void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
+                            const struct lh_message *message, struct lh_instant now,
+                            struct lh_lease_effects *effects)
+{
+    struct lh_lease *lease = lease_of_answer(machine, message);
+    if (lease == NULL || lease->proposer.phase != LH_ACCEPTING)
+        return;
+    lh_set_add(&lease->answered, acceptor);
+    bool lapsed = lease->proposer.held != LH_BALLOT_NONE && !lh_proposer_holds(&lease->proposer, now);
+    enum lh_outcome outcome = lh_proposer_accepted(&lease->proposer, now, acceptor,
+                                                   message->ballot, machine->quorum);
+    if (outcome == LH_NOTHING)
+        return; // a quorum after td left the phase idle; the timer retries
+    if (outcome == LH_ACQUIRED && lapsed) // P4: a renewal that came too late is a new lease
+        lose(machine, lease, effects);
+    if (outcome == LH_RENEWED)
+        lease->whole_renewal = lh_set_count(lease->refused) > 0;
+    won(machine, lease, outcome, effects);
+}
+
+void lh_machine_on_extended(struct lh_machine *machine, unsigned acceptor,
+                            const struct lh_message *message, struct lh_instant now,
+                            struct lh_lease_effects *effects)
+{
+    struct lh_lease *lease = lease_of_answer(machine, message);
+    if (lease == NULL || lease->proposer.phase != LH_EXTENDING ||
+        message->stamp != lease->proposer.stamp)
+        return;
+    lh_set_add(&lease->answered, acceptor);
+    enum lh_outcome outcome = lh_proposer_extended(
+        &lease->proposer, now, acceptor, message->ballot, message->stamp, machine->quorum);
+    if (outcome == LH_RENEWED)
+        won(machine, lease, outcome, effects);
+}
+
+static bool refuses_phase(const struct lh_lease *lease, const struct lh_message *message)
+{
+    switch (lease->proposer.phase) {
+    case LH_PREPARING: return message->refused == LH_MESSAGE_PREPARE;
+    case LH_ACCEPTING: return message->refused == LH_MESSAGE_ACCEPT;
+    case LH_EXTENDING:
+        return message->refused == LH_MESSAGE_EXTEND && message->stamp == lease->proposer.stamp;
+    case LH_IDLE: break;
+    }
+    return false;
+}
+
+void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
+                            const struct lh_message *message, struct lh_instant now,
+                            struct lh_lease_effects *effects)
+{
+    lh_machine_observe(machine, lh_ballot_counter(message->promised), effects); // T4
+    struct lh_lease *lease = lease_of_answer(machine, message);
+    if (lease == NULL) { // F3: refused by some, after a quorum extended: next time in two rounds
+        lease = lh_machine_find(machine, message->key);
+        if (lease != NULL && message->refused == LH_MESSAGE_EXTEND &&
+            message->ballot == lease->proposer.held && message->stamp == lease->proposer.stamp)
+            lease->whole_renewal = true;
+        return;
+    }
+    if (!refuses_phase(lease, message))
+        return;
+    if (lease->proposer.phase == LH_EXTENDING)
+        lease->whole_renewal = true;
+    refuse(machine, lease, acceptor, message, now);
+    if (out_of_reach(machine, lease))
+        refused_by_quorum(machine, lease, now, effects);
+}
+
+void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *message,
+                        struct lh_instant now, struct lh_lease_effects *effects)
+{
+    const struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease == NULL)
+        return;
+    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_WOKEN, lease->id);
+    struct lh_duration behind = {8 * machine->round.ns * message->rank};
+    notice->at = lh_after(now, behind);
+}
+
+void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                        struct lh_duration ttl, struct lh_instant waiting_since,
+                        struct lh_lease_effects *effects)
+{
+    LH_ASSERT(!lh_proposer_holds(&lease->proposer, now));
+    LH_ASSERT_LE(ttl.ns, machine->config.timing.max_ttl.ns);
+    if (lease->proposer.held != LH_BALLOT_NONE) { // it ended, and its timer has not come yet
+        lh_proposer_release(&lease->proposer, now);
+        lose(machine, lease, effects);
+    }
+    lease->want = LH_WANT_ACQUIRE;
+    lease->ttl = ttl;
+    lease->waiting_since = waiting_since;
+    lease->tries = 0;
+    lease->whole_renewal = false;
+    lh_proposer_abandon(&lease->proposer);
+    attempt(machine, lease, now, effects);
+}
+
+void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                      struct lh_duration ttl, struct lh_lease_effects *effects)
+{
+    LH_ASSERT(lh_proposer_holds(&lease->proposer, now));
+    LH_ASSERT_LE(ttl.ns, machine->config.timing.max_ttl.ns);
+    lease->want = LH_WANT_RENEW;
+    lease->ttl = ttl;
+    lease->waiting_since = LH_NEVER;
+    lease->tries = 0;
+    lh_proposer_abandon(&lease->proposer);
+    attempt(machine, lease, now, effects);
+}
+
+void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
+{
+    lh_proposer_abandon(&lease->proposer);
+    lease->want = LH_WANT_NOTHING;
+    lease->tries = 0;
+    arm(machine, lease);
+}
+
+// The longest waiting member first; the others know how many are before them.
+static void wake_waiters(struct lh_machine *machine, struct lh_lease *lease,
+                         struct lh_lease_effects *effects)
+{
+    for (uint8_t rank = 0; rank < machine->config.member_count; rank++) {
+        unsigned first = 0;
+        for (unsigned i = 1; i < machine->config.member_count; i++)
+            if (lh_before(lease->waiter_since[i], lease->waiter_since[first]))
+                first = i;
+        if (lease->waiter_since[first].ns == LH_NEVER.ns)
+            return;
+        lease->waiter_since[first] = LH_NEVER;
+        lh_machine_send(effects, machine->config.members[first], LH_MESSAGE_WAKE, lease->key,
+                        LH_BALLOT_NONE)
+            ->rank = rank;
+    }
+}
+
+bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                        struct lh_lease_effects *effects)
+{
+    bool recorded = lease->proposer.held != LH_BALLOT_NONE;
+    lh_ballot named = lh_proposer_release(&lease->proposer, now);
+    lease->want = LH_WANT_NOTHING;
+    arm(machine, lease);
+    if (named == LH_BALLOT_NONE) {
+        if (recorded)
+            lose(machine, lease, effects);
+        return false;
+    }
+    machine->counters.released++;
+    machine->held--;
+    for (unsigned i = 0; i < machine->config.member_count; i++)
+        lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key, named);
+    wake_waiters(machine, lease, effects);
+    return true;
+}
+
+void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease,
+                          struct lh_instant now, struct lh_lease_effects *effects)
+{
+    struct lh_proposer *proposer = &lease->proposer;
+    if (proposer->held != LH_BALLOT_NONE && !lh_proposer_holds(proposer, now)) {
+        if (now.ns - proposer->until.ns > LATE_WAKE)
+            machine->counters.late_wakes++;
+        lh_proposer_release(proposer, now);
+        lease->want = LH_WANT_NOTHING;
+        lose(machine, lease, effects);
+    } else if (attempting(lease) && !lh_before(now, proposer->td)) {
+        machine->counters.stalled++;
+        lh_machine_notify(effects, LH_NOTICE_STALLED, lease->id);
+        back_off(machine, lease, now);
+        return;
+    } else if (lease->want != LH_WANT_NOTHING && !lh_before(now, lease->retry_at)) {
+        if (!attempting(lease)) {
+            attempt(machine, lease, now, effects);
+            return;
+        }
+        machine->counters.retransmits++;
+        lease->pause = in_range(2 * lease->pause.ns, RETRANSMIT_MIN, RETRANSMIT_MAX);
+        lease->retry_at = lh_after(now, lease->pause);
+        broadcast(machine, lease, now, effects);
+    }
+    arm(machine, lease);
+}

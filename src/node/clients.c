@@ -1,0 +1,337 @@
+// Client connections: see clients.h.
+#include "node/clients.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "node/log.h"
+
+static const char full_text[] = "-ERR max number of clients reached\r\n";
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct lh_client *client = handle->data;
+    struct lh_clients *clients = client->clients;
+    lh_clients_flush(clients); // it may be in the list itself
+    free(client->out);
+    free(client->sent);
+    uint32_t session = client->session;
+    lh_driver_close(clients->driver, session);
+    lh_driver_flush(clients->driver);
+    *client = (struct lh_client){.clients = clients, .session = session, .next = clients->free};
+    clients->free = session + 1;
+}
+
+static void end(struct lh_client *client)
+{
+    client->open = false;
+    if (!uv_is_closing(&client->as.handle))
+        uv_close(&client->as.handle, on_closed);
+}
+
+static void on_allocate(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
+{
+    const struct lh_client *client = handle->data;
+    struct lh_clients *clients = client->clients;
+    (void)suggested;
+    size_t room = lh_driver_room(clients->driver, client->session);
+    if (room > sizeof clients->buffer)
+        room = sizeof clients->buffer;
+    *ret_buffer = uv_buf_init(clients->buffer, (unsigned)room);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    struct lh_client *client = stream->data;
+    struct lh_clients *clients = client->clients;
+    if (size == UV_ENOBUFS) { // no room: it is read on after the next reply
+        uv_read_stop(stream);
+        client->reading = false;
+    } else if (size < 0) {
+        end(client);
+    } else if (size > 0) {
+        lh_driver_bytes(clients->driver, client->session,
+                        lh_slice_of(buffer->base, (size_t)size));
+        if (client->open && lh_driver_room(clients->driver, client->session) == 0) {
+            uv_read_stop(stream);
+            client->reading = false;
+        }
+    }
+}
+
+static void read_on(struct lh_client *client)
+{
+    if (client->reading || client->closing ||
+        lh_driver_room(client->clients->driver, client->session) == 0)
+        return;
+    client->reading = uv_read_start(&client->as.stream, on_allocate, on_read) == 0;
+}
+
+static void mark_dirty(struct lh_client *client)
+{
+    if (client->dirty)
+        return;
+    client->dirty = true;
+    client->next_dirty = client->clients->dirty;
+    client->clients->dirty = client->session + 1;
+}
+
+void lh_clients_reply(struct lh_clients *clients, uint32_t session, struct lh_slice bytes,
+                      bool close)
+{
+    struct lh_client *client = &clients->pool[session];
+    if (!client->open)
+        return;
+    client->closing = client->closing || close;
+    mark_dirty(client);
+    size_t needed = client->out_used + bytes.size_bytes;
+    if (needed + client->sent_size > LH_CLIENT_PENDING_MAX) {
+        clients->let_go++;
+        lh_log(LH_LOG_WARN, "client-let-go", "session=%u reason=%s", session,
+               "it does not read what it is sent");
+        end(client);
+        return;
+    }
+    if (needed > client->out_size) {
+        size_t size = client->out_size == 0 ? 1024 : client->out_size;
+        while (size < needed)
+            size *= 2;
+        char *grown = realloc(client->out, size);
+        if (grown == NULL) {
+            end(client);
+            return;
+        }
+        client->out = grown;
+        client->out_size = size;
+    }
+    memcpy(client->out + client->out_used, bytes.data, bytes.size_bytes);
+    client->out_used = needed;
+}
+
+static void write_out(struct lh_client *client);
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct lh_client *client = write->data;
+    client->writing = false;
+    free(client->sent);
+    client->sent = NULL;
+    client->sent_size = 0;
+    if (status != 0)
+        end(client);
+    else if (client->open)
+        write_out(client);
+}
+
+static void write_out(struct lh_client *client)
+{
+    if (client->writing)
+        return;
+    size_t done = 0;
+    if (client->out_used > 0) {
+        uv_buf_t buffer = uv_buf_init(client->out, (unsigned)client->out_used);
+        int written = uv_try_write(&client->as.stream, &buffer, 1);
+        if (written < 0 && written != UV_EAGAIN) {
+            end(client);
+            return;
+        }
+        done = written > 0 ? (size_t)written : 0;
+    }
+    if (done == client->out_used) {
+        client->out_used = 0;
+        if (client->closing)
+            end(client);
+        return;
+    }
+    // The rest goes along when the client reads; what comes meanwhile is gathered anew.
+    client->sent = client->out;
+    client->sent_size = client->out_used - done;
+    client->out = NULL;
+    client->out_used = client->out_size = 0;
+    client->writing = true;
+    client->write.data = client;
+    uv_buf_t rest = uv_buf_init(client->sent + done, (unsigned)client->sent_size);
+    if (uv_write(&client->write, &client->as.stream, &rest, 1, on_written) != 0)
+        end(client);
+}
+
+void lh_clients_flush(struct lh_clients *clients)
+{
+    while (clients->dirty != 0) {
+        struct lh_client *client = &clients->pool[clients->dirty - 1];
+        clients->dirty = client->next_dirty;
+        client->dirty = false;
+        if (!client->open)
+            continue;
+        write_out(client);
+        if (client->open)
+            read_on(client);
+    }
+}
+
+static struct lh_client *client_new(struct lh_clients *clients)
+{
+    uint32_t id = clients->free;
+    if (id != 0)
+        clients->free = clients->pool[id - 1].next;
+    else if (clients->used < clients->capacity)
+        id = ++clients->used;
+    else
+        return NULL;
+    struct lh_client *client = &clients->pool[id - 1];
+    *client = (struct lh_client){.clients = clients, .session = id - 1, .open = true};
+    return client;
+}
+
+static void on_turned_away(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+// Says why in one line and ends; nothing is kept of it.
+static void turn_away(struct lh_clients *clients, uv_stream_t *listener)
+{
+    uv_pipe_t *stranger = malloc(sizeof(uv_tcp_t) > sizeof(uv_pipe_t) ? sizeof(uv_tcp_t)
+                                                                      : sizeof(uv_pipe_t));
+    clients->turned_away++;
+    if (stranger == NULL)
+        return;
+    if (listener->type == UV_TCP)
+        uv_tcp_init(listener->loop, (uv_tcp_t *)(void *)stranger);
+    else
+        uv_pipe_init(listener->loop, stranger, 0);
+    if (uv_accept(listener, (uv_stream_t *)stranger) == 0) {
+        uv_buf_t buffer = uv_buf_init((char *)full_text, sizeof full_text - 1);
+        uv_try_write((uv_stream_t *)stranger, &buffer, 1);
+    }
+    uv_close((uv_handle_t *)stranger, on_turned_away);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct lh_clients *clients = listener->data;
+    if (status != 0)
+        return;
+    struct lh_client *client = client_new(clients);
+    if (client == NULL) {
+        turn_away(clients, listener);
+        return;
+    }
+    if (listener->type == UV_TCP) {
+        uv_tcp_init(listener->loop, &client->as.tcp);
+    } else {
+        uv_pipe_init(listener->loop, &client->as.pipe, 0);
+    }
+    client->as.handle.data = client;
+    lh_driver_open(clients->driver, client->session);
+    if (uv_accept(listener, &client->as.stream) != 0) {
+        end(client);
+        return;
+    }
+    if (listener->type == UV_TCP)
+        uv_tcp_nodelay(&client->as.tcp, 1);
+    clients->accepted++;
+    read_on(client);
+}
+
+// A socket file nobody listens at is left over from a daemon that was killed; one that answers is in use.
+static bool clear_socket_path(const char *path, struct lh_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+    if (lstat(path, &status) != 0)
+        return true;
+    if (!S_ISSOCK(status.st_mode))
+        return lh_error_set(error, "socket = %s exists and is not a socket: remove it, or name another",
+                            path);
+    if (strlen(path) >= sizeof address.sun_path)
+        return lh_error_set(error, "socket = %s is longer than the %zu bytes a socket path may have",
+                            path, sizeof address.sun_path - 1);
+    strcpy(address.sun_path, path);
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool used = probe >= 0 &&
+                connect(probe, (const struct sockaddr *)&address, sizeof address) == 0;
+    if (probe >= 0)
+        close(probe);
+    if (used)
+        return lh_error_set(error, "another daemon listens at socket = %s: give each its own", path);
+    unlink(path);
+    return true;
+}
+
+static bool listen_pipe(struct lh_clients *clients, uv_loop_t *loop,
+                        const struct lh_node_config *config, struct lh_error *error)
+{
+    if (!clear_socket_path(config->socket, error))
+        return false;
+    uv_pipe_init(loop, &clients->pipe, 0);
+    clients->pipe.data = clients;
+    mode_t before = umask(0777 & ~config->socket_mode);
+    int code = uv_pipe_bind(&clients->pipe, config->socket);
+    umask(before);
+    if (code == 0)
+        code = uv_listen((uv_stream_t *)&clients->pipe, 1024, on_connection);
+    if (code == 0 && chmod(config->socket, config->socket_mode) != 0)
+        code = uv_translate_sys_error(errno);
+    if (code != 0)
+        return lh_error_set(error, "cannot listen at socket = %s: %s; its directory must exist and "
+                                   "be writable",
+                            config->socket, uv_strerror(code));
+    clients->pipe_open = true;
+    clients->socket_path = config->socket;
+    return true;
+}
+
+static bool listen_tcp(struct lh_clients *clients, uv_loop_t *loop,
+                       const struct lh_node_config *config, struct lh_error *error)
+{
+    if (config->client_listen.port == 0)
+        return true;
+    struct lh_address address = config->client_listen;
+    if (!lh_address_resolve(&address, error))
+        return false;
+    uv_tcp_init(loop, &clients->tcp);
+    clients->tcp.data = clients;
+    int code = uv_tcp_bind(&clients->tcp, (const struct sockaddr *)&address.socket, 0);
+    if (code == 0)
+        code = uv_listen((uv_stream_t *)&clients->tcp, 1024, on_connection);
+    if (code != 0) {
+        char text[LH_ADDRESS_TEXT_MAX];
+        lh_address_format(&address, text);
+        return lh_error_set(error, "cannot listen at client-listen = %s: %s", text,
+                            uv_strerror(code));
+    }
+    clients->tcp_open = true;
+    return true;
+}
+
+bool lh_clients_open(struct lh_clients *clients, uv_loop_t *loop,
+                     const struct lh_node_config *config, struct lh_driver *driver,
+                     struct lh_error *error)
+{
+    clients->driver = driver;
+    clients->capacity = config->max_clients;
+    clients->pool = calloc(config->max_clients, sizeof *clients->pool);
+    if (clients->pool == NULL)
+        return lh_error_set(error, "no memory for max-clients = %u", config->max_clients);
+    return listen_pipe(clients, loop, config, error) && listen_tcp(clients, loop, config, error);
+}
+
+void lh_clients_close(struct lh_clients *clients)
+{
+    if (clients->pipe_open) {
+        uv_close((uv_handle_t *)&clients->pipe, NULL);
+        unlink(clients->socket_path);
+    }
+    if (clients->tcp_open)
+        uv_close((uv_handle_t *)&clients->tcp, NULL);
+    clients->pipe_open = clients->tcp_open = false;
+    for (uint32_t i = 0; i < clients->used; i++)
+        if (clients->pool[i].open)
+            end(&clients->pool[i]);
+}

@@ -1,0 +1,423 @@
+// The daemon: see daemon.h.
+#include "node/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "host/driver.h"
+#include "node/clients.h"
+#include "node/log.h"
+#include "node/notify.h"
+#include "node/record.h"
+#include "node/store.h"
+#include "node/udp.h"
+#include "os/clock.h"
+
+#define EXIT_TROUBLE 1
+#define STORE_PATIENCE_MS 2000
+
+struct daemon {
+    uv_loop_t loop;
+    struct lh_node_config *config;
+    struct lh_keyring keyring;
+    struct lh_udp udp;
+    struct lh_clients clients;
+    struct lh_store *store;
+    struct lh_record record;
+    struct lh_driver *driver;
+    void *memory;
+    size_t memory_bytes;
+    int timer_file;
+    struct lh_instant armed;
+    uv_poll_t timer;
+    uv_prepare_t before_sleep;
+    uv_check_t after_sleep;
+    uv_signal_t signals[3];
+    bool stopping;
+    int exit_code;
+};
+
+// --- the world below the driver ---
+
+static struct lh_instant world_now(void *context)
+{
+    (void)context;
+    return lh_clock_now();
+}
+
+static void world_send(void *context, uint8_t to, struct lh_slice bytes)
+{
+    struct daemon *daemon = context;
+    lh_udp_send(&daemon->udp, to, lh_host_generation(lh_driver_host(daemon->driver)), bytes);
+}
+
+static void world_persist(void *context, uint64_t number, const struct lh_host_pair *pairs,
+                          unsigned count)
+{
+    struct daemon *daemon = context;
+    struct lh_store_pair stored[LH_HOST_PAIRS_MAX];
+    for (unsigned i = 0; i < count; i++)
+        stored[i] = (struct lh_store_pair){
+            .key = lh_slice_of(pairs[i].key, pairs[i].key_size),
+            .value = lh_slice_of(pairs[i].value, pairs[i].value_size)};
+    if (lh_store_write(daemon->store, number, stored, count))
+        return;
+    // Whatever waits for this write would wait for ever, and the disk has been stuck for hours.
+    lh_log_event(LH_LOG_ERROR, "store-full");
+    daemon->exit_code = EXIT_TROUBLE;
+    uv_stop(&daemon->loop);
+}
+
+static void world_reply(void *context, uint32_t session, struct lh_slice bytes, bool close)
+{
+    struct daemon *daemon = context;
+    lh_clients_reply(&daemon->clients, session, bytes, close);
+}
+
+static void hash_name(void *context, struct lh_slice name, uint8_t ret_hash[16])
+{
+    lh_name_hash(context, name, ret_hash);
+}
+
+static enum lh_log_level event_level(enum lh_event_kind kind)
+{
+    switch (kind) {
+    case LH_EVENT_HALTED:
+    case LH_EVENT_REFUSED: return LH_LOG_ERROR;
+    case LH_EVENT_PEER_REFUSED:
+    case LH_EVENT_PEER_DOWN: return LH_LOG_WARN;
+    case LH_EVENT_RENEWED: return LH_LOG_DEBUG;
+    case LH_EVENT_STARTED:
+    case LH_EVENT_JOINING:
+    case LH_EVENT_ADMITTED:
+    case LH_EVENT_QUARANTINE:
+    case LH_EVENT_SERVING:
+    case LH_EVENT_PEER_UP:
+    case LH_EVENT_GRANTED:
+    case LH_EVENT_LOST:
+    case LH_EVENT_RELEASED:
+    case LH_EVENT_REVOKED: break;
+    }
+    return LH_LOG_INFO;
+}
+
+static void log_lease(const struct lh_event *event)
+{
+    lh_log(event_level(event->kind), lh_event_name(event->kind), "name=%.*s token=%llu holder=%.*s",
+           (int)event->name.size_bytes, (const char *)event->name.data,
+           (unsigned long long)event->ballot, (int)event->holder.size_bytes,
+           (const char *)event->holder.data);
+}
+
+static void log_event(const struct lh_event *event)
+{
+    enum lh_log_level level = event_level(event->kind);
+    const char *name = lh_event_name(event->kind);
+    switch (event->kind) {
+    case LH_EVENT_STARTED:
+    case LH_EVENT_ADMITTED:
+        lh_log(level, name, "as=%s generation=%u start=%llu", event->text, event->generation,
+               (unsigned long long)event->number);
+        break;
+    case LH_EVENT_JOINING:
+        lh_log(level, name, "reason=%s answers-needed=%llu",
+               "this data directory has no history: other members are asked whether they know "
+               "this node",
+               (unsigned long long)event->number);
+        break;
+    case LH_EVENT_QUARANTINE:
+        lh_log(level, name, "ms=%llu", (unsigned long long)event->number / 1000000);
+        break;
+    case LH_EVENT_SERVING: lh_log_event(level, name); break;
+    case LH_EVENT_PEER_UP:
+        lh_log(level, name, "node=%u generation=%u start=%llu", event->peer, event->generation,
+               (unsigned long long)event->number);
+        break;
+    case LH_EVENT_PEER_DOWN: lh_log(level, name, "node=%u", event->peer); break;
+    case LH_EVENT_PEER_REFUSED:
+        lh_log(level, name, "node=%u reason=%s", event->peer, event->text);
+        break;
+    case LH_EVENT_REFUSED:
+        lh_log(level, name, "node=%u reason=%s", event->peer, event->text);
+        break;
+    case LH_EVENT_HALTED: lh_log(level, name, "reason=%s", event->text); break;
+    case LH_EVENT_GRANTED:
+    case LH_EVENT_RENEWED:
+    case LH_EVENT_LOST:
+    case LH_EVENT_RELEASED:
+    case LH_EVENT_REVOKED: log_lease(event); break;
+    }
+}
+
+static void world_event(void *context, struct lh_instant now, const struct lh_event *event)
+{
+    struct daemon *daemon = context;
+    log_event(event);
+    lh_record_event(&daemon->record, now, event);
+}
+
+static void world_trace(void *context, struct lh_instant now, const struct lh_trace *trace)
+{
+    struct daemon *daemon = context;
+    lh_record_message(&daemon->record, now, trace);
+}
+
+// --- the turn ---
+
+static void flush(struct daemon *daemon)
+{
+    lh_driver_flush(daemon->driver);
+    lh_clients_flush(&daemon->clients);
+    lh_record_flush(&daemon->record);
+}
+
+static void arm(struct daemon *daemon)
+{
+    struct lh_instant at = lh_driver_deadline(daemon->driver);
+    if (at.ns == daemon->armed.ns)
+        return;
+    daemon->armed = at;
+    struct itimerspec spec = {0};
+    if (at.ns != LH_NEVER.ns) {
+        int64_t ns = at.ns > 0 ? at.ns : 1; // zero would disarm
+        spec.it_value.tv_sec = ns / LH_NS_PER_S;
+        spec.it_value.tv_nsec = ns % LH_NS_PER_S;
+    }
+    if (timerfd_settime(daemon->timer_file, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
+        abort(); // its arguments are ours
+}
+
+static void on_before_sleep(uv_prepare_t *prepare)
+{
+    struct daemon *daemon = prepare->data;
+    flush(daemon);
+    arm(daemon);
+}
+
+static void on_after_sleep(uv_check_t *check)
+{
+    flush(check->data);
+}
+
+static void on_timer(uv_poll_t *poll, int status, int events)
+{
+    struct daemon *daemon = poll->data;
+    uint64_t expirations = 0;
+    (void)status;
+    (void)events;
+    if (read(daemon->timer_file, &expirations, sizeof expirations) < 0 && errno == EAGAIN)
+        return;
+    daemon->armed = LH_PAST; // whatever comes next must be armed anew
+    lh_driver_timer(daemon->driver);
+}
+
+static void on_datagram(void *context, uint8_t node, uint8_t generation, struct lh_slice bytes)
+{
+    struct daemon *daemon = context;
+    lh_driver_datagram(daemon->driver, node, generation, bytes);
+}
+
+static void on_persisted(void *context, uint64_t number)
+{
+    struct daemon *daemon = context;
+    lh_driver_persisted(daemon->driver, number);
+}
+
+static void on_store_trouble(void *context, const char *reason)
+{
+    (void)context;
+    if (reason != NULL)
+        lh_log(LH_LOG_ERROR, "store-trouble", "reason=%s", reason);
+    else
+        lh_log_event(LH_LOG_INFO, "store-recovered");
+}
+
+// --- signals ---
+
+static void reload(struct daemon *daemon)
+{
+    struct lh_error warning = {""};
+    struct lh_error error;
+    lh_notify_reloading();
+    if (lh_keyring_reload(daemon->config->keyring, &daemon->keyring, &warning, &error)) {
+        lh_udp_rekey(&daemon->udp, &daemon->keyring);
+        lh_log(LH_LOG_INFO, "keyring-reloaded", "keys=%zu", daemon->keyring.key_count);
+    } else {
+        lh_log(LH_LOG_ERROR, "keyring-kept", "reason=%s", error.text);
+    }
+    if (warning.text[0] != '\0')
+        lh_log(LH_LOG_WARN, "keyring-open", "reason=%s", warning.text);
+    lh_notify_ready();
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct daemon *daemon = handle->data;
+    if (number == SIGHUP) {
+        reload(daemon);
+        return;
+    }
+    lh_log(LH_LOG_INFO, "stopping", "signal=%d", number);
+    lh_notify_stopping();
+    daemon->stopping = true;
+    uv_stop(&daemon->loop);
+}
+
+// --- start ---
+
+struct load {
+    struct daemon *daemon;
+    const char *problem;
+};
+
+static void on_pair(void *context, const struct lh_store_pair *pair)
+{
+    struct load *load = context;
+    const char *problem = lh_driver_load(load->daemon->driver, pair->key, pair->value);
+    if (load->problem == NULL)
+        load->problem = problem;
+}
+
+static bool make_driver(struct daemon *daemon, const char *version, struct lh_error *error)
+{
+    const struct lh_node_config *config = daemon->config;
+    struct lh_host_config host = {
+        .node = (uint8_t)config->node,
+        .member_count = (uint8_t)config->member_count,
+        .member_epoch = config->member_epoch,
+        .timing = config->timing,
+        .max_leases = config->max_leases,
+        .max_clients = config->max_clients,
+        .idle_forget = config->idle_forget,
+        .one_round_renewal = config->one_round_renewal,
+        .quarantine_ceiling = config->quarantine_ceiling,
+        .hash_name = hash_name,
+        .hash_context = &daemon->keyring,
+        .version = lh_slice_of_string(version),
+    };
+    for (size_t i = 0; i < config->member_count; i++)
+        host.members[i] = (uint8_t)config->members[i].node;
+    memcpy(host.cluster_id, daemon->keyring.cluster_id, sizeof host.cluster_id);
+    if (getrandom(host.entropy, sizeof host.entropy, 0) != sizeof host.entropy)
+        return lh_error_set(error, "no randomness from the kernel: %s", strerror(errno));
+    struct lh_world world = {
+        .context = daemon,
+        .now = world_now,
+        .send = world_send,
+        .persist = world_persist,
+        .reply = world_reply,
+        .event = world_event,
+        .trace = daemon->record.file != NULL ? world_trace : NULL,
+    };
+    // Zeroed, and paid for only where it is touched.
+    daemon->memory_bytes = lh_driver_size(&host);
+    daemon->memory = mmap(NULL, daemon->memory_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (daemon->memory == MAP_FAILED)
+        return lh_error_set(error, "no address space for max-leases = %u (%zu bytes): %s",
+                            config->max_leases, daemon->memory_bytes, strerror(errno));
+    daemon->driver = lh_driver_init(daemon->memory, &host, &world);
+    return true;
+}
+
+static bool load_store(struct daemon *daemon, struct lh_error *error)
+{
+    struct load load = {.daemon = daemon};
+    if (!lh_store_open(daemon->config->data_dir, &daemon->store, error) ||
+        !lh_store_each(daemon->store, on_pair, &load, error))
+        return false;
+    if (load.problem != NULL)
+        return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir, load.problem);
+    struct lh_store_events events = {
+        .context = daemon, .persisted = on_persisted, .trouble = on_store_trouble};
+    return lh_store_start(daemon->store, &daemon->loop, events, error);
+}
+
+static bool load_keyring(struct daemon *daemon, struct lh_error *error)
+{
+    struct lh_error warning = {""};
+    if (!lh_keyring_load(daemon->config->keyring, &daemon->keyring, &warning, error))
+        return false;
+    if (warning.text[0] != '\0')
+        lh_log(LH_LOG_WARN, "keyring-open", "reason=%s", warning.text);
+    return true;
+}
+
+static void start_turns(struct daemon *daemon)
+{
+    static const int numbers[3] = {SIGTERM, SIGINT, SIGHUP};
+    uv_poll_init(&daemon->loop, &daemon->timer, daemon->timer_file);
+    daemon->timer.data = daemon;
+    uv_poll_start(&daemon->timer, UV_READABLE, on_timer);
+    uv_prepare_init(&daemon->loop, &daemon->before_sleep);
+    daemon->before_sleep.data = daemon;
+    uv_prepare_start(&daemon->before_sleep, on_before_sleep);
+    uv_check_init(&daemon->loop, &daemon->after_sleep);
+    daemon->after_sleep.data = daemon;
+    uv_check_start(&daemon->after_sleep, on_after_sleep);
+    for (unsigned i = 0; i < 3; i++) {
+        uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+}
+
+static bool start(struct daemon *daemon, const char *version, struct lh_error *error)
+{
+    const struct lh_node_config *config = daemon->config;
+    daemon->timer_file = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (daemon->timer_file < 0)
+        return lh_error_set(error, "no BOOTTIME timer from the kernel: %s", strerror(errno));
+    if (!load_keyring(daemon, error) ||
+        !lh_record_open(&daemon->record, config->record, (uint8_t)config->node, error) ||
+        !make_driver(daemon, version, error) || !load_store(daemon, error))
+        return false;
+    daemon->udp.context = daemon;
+    daemon->udp.receive = on_datagram;
+    if (!lh_udp_open(&daemon->udp, &daemon->loop, daemon->config, &daemon->keyring, error) ||
+        !lh_clients_open(&daemon->clients, &daemon->loop, config, daemon->driver, error))
+        return false;
+    start_turns(daemon);
+    lh_driver_start(daemon->driver);
+    return true;
+}
+
+static void stop(struct daemon *daemon)
+{
+    lh_clients_close(&daemon->clients);
+    if (daemon->driver != NULL)
+        flush(daemon);
+    if (!lh_store_close(daemon->store, lh_ms(STORE_PATIENCE_MS)))
+        lh_log_event(LH_LOG_ERROR, "store-not-drained");
+    lh_record_close(&daemon->record);
+    lh_keyring_wipe(&daemon->keyring);
+}
+
+int lh_daemon_run(struct lh_node_config *config, const char *version, struct lh_error *error)
+{
+    static struct daemon daemon; // large, and there is one a process
+    daemon.config = config;
+    daemon.armed = LH_NEVER;
+    lh_log_open(STDERR_FILENO, config->log_level);
+    signal(SIGPIPE, SIG_IGN);
+    uv_loop_init(&daemon.loop);
+    if (!start(&daemon, version, error)) {
+        lh_store_close(daemon.store, lh_ms(STORE_PATIENCE_MS));
+        if (daemon.clients.pipe_open)
+            unlink(config->socket);
+        return EXIT_TROUBLE;
+    }
+    lh_log(LH_LOG_INFO, "listening", "node=%u members=%zu socket=%s", config->node,
+           config->member_count, config->socket);
+    lh_notify_ready();
+    uv_run(&daemon.loop, UV_RUN_DEFAULT);
+    stop(&daemon);
+    return daemon.exit_code;
+}

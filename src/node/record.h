@@ -1,0 +1,28 @@
+// --record: the protocol as this node saw it, one JSON object a line, for validation against the model. The
+// order of lines is the order of steps at this node; messages are matched across nodes by their fields.
+#ifndef LH_NODE_RECORD_H
+#define LH_NODE_RECORD_H
+
+#include <stdio.h>
+
+#include "host/driver.h"
+#include "os/error.h"
+
+struct lh_record {
+    FILE *file; // NULL: off
+    uint8_t node;
+    uint64_t sequence;
+    bool failed; // it was said once that a line could not be written
+};
+
+bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
+                    struct lh_error *error);
+void lh_record_event(struct lh_record *record, struct lh_instant now, const struct lh_event *event);
+void lh_record_message(struct lh_record *record, struct lh_instant now,
+                       const struct lh_trace *trace);
+
+// Hands what was recorded to the kernel, so that a killed daemon's recording is whole but for its last turn.
+void lh_record_flush(struct lh_record *record);
+void lh_record_close(struct lh_record *record);
+
+#endif

@@ -1,0 +1,40 @@
+// Datagrams between members: one UDP socket, sealed at the last moment and opened at the first. What cannot be
+// opened is dropped, counted by its cause, and named in the log now and then with its remedy.
+#ifndef LH_NODE_UDP_H
+#define LH_NODE_UDP_H
+
+#include <uv.h>
+
+#include "host/host.h"
+#include "node/config.h"
+#include "node/log.h"
+#include "node/seal.h"
+
+struct lh_udp {
+    uv_udp_t socket;
+    struct lh_seal seal;
+    const struct lh_node_config *config;
+    void *context;
+    // An authentic datagram of a member other than this one.
+    void (*receive)(void *context, uint8_t node, uint8_t generation, struct lh_slice bytes);
+    uint64_t unsealed[LH_UNSEAL_COUNT]; // by cause
+    uint64_t strangers;                 // authentic, from a number that is no member's
+    uint64_t send_failed;
+    struct lh_log_limit limits[LH_UNSEAL_COUNT];
+    struct lh_log_limit send_limit;
+    uint8_t *buffer; // what the kernel fills
+    uint8_t plain[LH_DATAGRAM_MAX];
+};
+
+// Looks the members' names up, binds this member's address and begins to receive. `udp->context` and
+// `udp->receive` are set.
+bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *config,
+                 const struct lh_keyring *keyring, struct lh_error *error);
+
+void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_slice plain);
+
+void lh_udp_rekey(struct lh_udp *udp, const struct lh_keyring *keyring);
+
+void lh_udp_close(struct lh_udp *udp);
+
+#endif

@@ -1,0 +1,26 @@
+// Formatting of error texts: see error.h.
+#include "os/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool lh_error_set(struct lh_error *error, const char *format, ...)
+{
+    // The text is built aside: an argument may be the old text of this very error.
+    char text[sizeof(error->text)];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        text[0] = '\0';
+    if (length >= (int)sizeof(text))
+        memcpy(text + sizeof(text) - 4, "...", 4);
+    for (char *byte = text; *byte != '\0'; byte++) {
+        if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
+            *byte = '?';
+    }
+    memcpy(error->text, text, strlen(text) + 1);
+    return false;
+}
