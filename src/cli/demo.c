@@ -213,7 +213,8 @@ static bool judge(struct demo *demo) {
                (double)(span->first_ns - demo->stage.timeline.begin.ns) / 1e9,
                (double)(span->last_ns - demo->stage.timeline.begin.ns) / 1e9, span->beats);
         if (span->refused > 0)
-            printf(", %zu late ones refused for their old token", span->refused);
+            printf("; stopped, then %zu late beat%s refused for the old token", span->refused,
+                   span->refused == 1 ? "" : "s");
         printf("\n");
     }
     printf("No two holders overlapped. Tokens only rose.\n");

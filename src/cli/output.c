@@ -16,6 +16,8 @@ const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_T
     size_t size = LH_DURATION_TEXT_BYTES;
     if (ms < 1000)
         snprintf(ret, size, "%" PRId64 "ms", ms);
+    else if (s < 60 && ms % 1000 == 0)
+        snprintf(ret, size, "%" PRId64 "s", s);
     else if (s < 60)
         snprintf(ret, size, "%" PRId64 ".%" PRId64 "s", s, ms % 1000 / 100);
     else if (s < 3600)
@@ -38,7 +40,7 @@ const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_B
     if (answer->free_in_ns > 0)
         used += snprintf(ret + used, size - (size_t)used, ", free in at most %s unless renewed",
                          lh_duration_text((struct lh_duration){answer->free_in_ns}, left));
-    if (answer->reason[0] != '\0')
+    if (answer->reason[0] != '\0' && answer->holder[0] == '\0')
         snprintf(ret + used, size - (size_t)used, ": %s", answer->reason);
     return ret;
 }

@@ -21,6 +21,15 @@ static struct lh_slice text(const struct lh_resp_value *map, const char *key) {
 }
 #define SHOW(slice) (int)(slice).size_bytes, (const char *)(slice).data
 
+static void print_members(const struct lh_resp_value *members) {
+    printf("members");
+    for (size_t i = 0; members != NULL && i < members->child_count; i++) {
+        int64_t node = 0;
+        lh_resp_as_integer(lh_resp_child(members, i), &node);
+        printf("%s%" PRId64, i == 0 ? " " : ",", node);
+    }
+}
+
 static void print_node(const struct lh_resp_value *reply) {
     char uptime[LH_DURATION_TEXT_BYTES];
     char max_ttl[LH_DURATION_TEXT_BYTES];
@@ -37,8 +46,8 @@ static void print_node(const struct lh_resp_value *reply) {
     printf("\nversion %.*s  up %s  generation %" PRId64 "  start %" PRId64 "\n", SHOW(version),
            lh_duration_text(lh_ms(integer(reply, "uptime-ms")), uptime),
            integer(reply, "generation"), integer(reply, "start"));
-    printf("members %" PRId64 "  quorum %" PRId64 "  max-ttl %s  rate-error %.4g%%\n",
-           integer(reply, "members"), integer(reply, "quorum"),
+    print_members(lh_resp_get(reply, "members"));
+    printf("  quorum %" PRId64 "  max-ttl %s  rate-error %.4g%%\n", integer(reply, "quorum"),
            lh_duration_text(lh_ms(integer(reply, "max-ttl-ms")), max_ttl),
            (double)integer(reply, "rate-ppm") / 10000.0);
     printf("leases %" PRId64 "  waiters %" PRId64 "  records %" PRId64 " of %" PRId64

@@ -6,6 +6,7 @@
 #define LH_HOST_DRIVER_H
 
 #include "host/host.h"
+#include "host/save.h"
 
 // One lease message that was sent or believed, for --record.
 struct lh_trace {

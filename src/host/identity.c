@@ -115,9 +115,9 @@ const char *lh_identity_load(struct lh_host *host, struct lh_slice value)
     return NULL;
 }
 
-static uint64_t persist(struct lh_host *host, struct lh_host_effects *effects)
+size_t lh_identity_describe(const struct lh_host *host, uint8_t ret[LH_VALUE_BYTES_MAX])
 {
-    struct lh_identity *identity = &host->identity;
+    const struct lh_identity *identity = &host->identity;
     struct lh_identity_record record = {
         .node = host->config.node,
         .generation = identity->generation,
@@ -132,8 +132,14 @@ static uint64_t persist(struct lh_host *host, struct lh_host_effects *effects)
     };
     memcpy(record.cluster_id, host->config.cluster_id, sizeof record.cluster_id);
     memcpy(record.directory, identity->directory, sizeof record.directory);
+    return lh_identity_encode(&record, ret);
+}
+
+static uint64_t persist(struct lh_host *host, struct lh_host_effects *effects)
+{
+    struct lh_identity *identity = &host->identity;
     uint8_t value[LH_VALUE_BYTES_MAX];
-    size_t size = lh_identity_encode(&record, value);
+    size_t size = lh_identity_describe(host, value);
     uint64_t number = lh_host_persist(host, effects, lh_slice_of(identity_key, sizeof identity_key),
                                       lh_slice_of(value, size));
     // Reservations are rare and ceilings rise in few steps, so this never fills.
@@ -159,7 +165,9 @@ static void start_again(struct lh_host *host, struct lh_host_effects *effects)
     // T3, F5: what was promised before decides, never the present M alone.
     if (!host->config.quarantine_ceiling && identity->ceiling.ns < longest.ns)
         identity->ceiling = longest;
-    identity->served = identity->ceiling;
+    identity->served = identity->restored ? (struct lh_duration){0} : identity->ceiling; // F4
+    if (identity->restored)
+        identity->origin = "clean restart";
     identity->quarantine_until = lh_after(host->started_at, identity->served);
     identity->state = LH_IDENTITY_ADMITTING;
     identity->awaited = persist(host, effects);
@@ -296,10 +304,15 @@ static void take_part(struct lh_host *host, struct lh_instant now, struct lh_hos
     if (identity->quarantine_until.ns == LH_NEVER.ns)
         identity->quarantine_until = lh_after(now, identity->served);
     machine->config.generation = identity->generation;
-    lh_machine_serve(machine, identity->quarantine_until,
-                     identity->old_reservation == 0 ? LH_BALLOT_NONE
-                                                    : lh_ballot_ceiling(identity->old_reservation),
-                     identity->old_reservation, identity->reservation, identity->ceiling);
+    lh_ballot floor = identity->old_reservation == 0 ? LH_BALLOT_NONE
+                                                     : lh_ballot_ceiling(identity->old_reservation);
+    uint64_t counter = identity->old_reservation;
+    if (identity->restored) { // F4
+        floor = identity->restored_floor;
+        counter = identity->restored_counter;
+    }
+    lh_machine_serve(machine, identity->quarantine_until, floor, counter, identity->reservation,
+                     identity->ceiling);
     identity->state = LH_IDENTITY_QUARANTINE;
     struct lh_event *event = lh_host_event(effects, LH_EVENT_ADMITTED);
     event->generation = identity->generation;

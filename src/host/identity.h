@@ -46,7 +46,9 @@ struct lh_identity {
     uint64_t old_reservation;  // covers every ballot that was promised before
     struct lh_duration served; // the quarantine this start has to serve
     struct lh_instant quarantine_until;
-    const char *origin; // "new", "replacement" or "restart"
+    const char *origin; // "new", "replacement", "restart" or "clean restart"
+    bool restored;      // F4: the tables are as they were
+    uint64_t restored_floor, restored_counter;
     uint64_t awaited;   // the write that the present state waits for
     struct lh_instant ask_at;
     struct lh_members_set answered, recorded;
@@ -105,6 +107,8 @@ struct lh_identity_record {
     uint32_t max_ttl_ms, rate_ppm;
 };
 
+// This node's own, as it is now.
+size_t lh_identity_describe(const struct lh_host *host, uint8_t ret[LH_VALUE_BYTES_MAX]);
 size_t lh_identity_encode(const struct lh_identity_record *record,
                           uint8_t ret[LH_VALUE_BYTES_MAX]);
 bool lh_identity_decode(struct lh_slice value, struct lh_identity_record *ret_record);

@@ -83,12 +83,12 @@ static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_
         write_number(writer, "node", result->node);
     if ((keys & HAS_TTL) != 0)
         write_number(writer, "ttl-ms", lh_floor_ms(result->ttl));
+    if ((keys & HAS_FREE_IN) != 0)
+        write_number(writer, "free-in-ns", result->free_in.ns);
     if ((keys & HAS_UNTIL) != 0)
         write_number(writer, "until-ns", result->until_ns > 0 ? result->until_ns : 0);
     if ((keys & HAS_RATE) != 0)
         write_number(writer, "rate-ppm", host->config.timing.rate_ppm);
-    if ((keys & HAS_FREE_IN) != 0)
-        write_number(writer, "free-in-ns", result->free_in.ns);
     if ((keys & HAS_ENDS_IN) != 0)
         write_number(writer, "ends-in-ns", result->ends_in.ns);
     if ((keys & HAS_REMAINING) != 0)

@@ -74,6 +74,15 @@ struct lh_acceptor_record *lh_acceptors_touch(struct lh_acceptors *acceptors, st
     return &acceptors->records[at - 1];
 }
 
+bool lh_acceptors_restore(struct lh_acceptors *acceptors, const struct lh_acceptor_record *record)
+{
+    struct lh_acceptor_record *made = lh_acceptors_touch(acceptors, record->key, LH_PAST);
+    if (made == NULL)
+        return false;
+    *made = *record;
+    return true;
+}
+
 static void unlink_record(struct lh_acceptors *acceptors, uint32_t at)
 {
     uint32_t *link = bucket_of(acceptors, acceptors->records[at - 1].key);
@@ -83,7 +92,7 @@ static void unlink_record(struct lh_acceptors *acceptors, uint32_t at)
 }
 
 // A free record is all zeroes: it has promised nothing, which no record in use can say.
-static bool in_use(const struct lh_acceptor_record *record)
+bool lh_acceptors_in_use(const struct lh_acceptor_record *record)
 {
     return record->key.word[0] != 0 || record->key.word[1] != 0 || record->promised != 0;
 }
@@ -107,7 +116,7 @@ unsigned lh_acceptors_forget(struct lh_acceptors *acceptors, struct lh_instant n
     for (unsigned looked = 0; looked < 2 && acceptors->used > 0; looked++) {
         acceptors->hand = acceptors->hand < acceptors->used ? acceptors->hand + 1 : 1;
         const struct lh_acceptor_record *record = &acceptors->records[acceptors->hand - 1];
-        if (in_use(record) && lh_acceptor_forgettable(record, now, quarantine)) {
+        if (lh_acceptors_in_use(record) && lh_acceptor_forgettable(record, now, quarantine)) {
             forget(acceptors, acceptors->hand);
             forgotten++;
         }

@@ -35,6 +35,12 @@ struct lh_acceptor_record *lh_acceptors_find(struct lh_acceptors *acceptors, str
 struct lh_acceptor_record *lh_acceptors_touch(struct lh_acceptors *acceptors, struct lh_key key,
                                               struct lh_instant now);
 
+// Of the first `used` records: this one is a name's, not free.
+bool lh_acceptors_in_use(const struct lh_acceptor_record *record);
+
+// F4: takes a record over as it was saved. Returns false if the table is full.
+bool lh_acceptors_restore(struct lh_acceptors *acceptors, const struct lh_acceptor_record *record);
+
 // F1 and F2: look at the next two records; forget those that may be forgotten and raise the floor to the
 // greatest ballot they had promised. Returns how many were forgotten.
 unsigned lh_acceptors_forget(struct lh_acceptors *acceptors, struct lh_instant now,

@@ -83,6 +83,16 @@ void lh_machine_serve(struct lh_machine *machine, struct lh_instant quarantine_u
     machine->ceiling_recent[0] = ceiling;
 }
 
+void lh_machine_restore_lease(struct lh_machine *machine, struct lh_lease *lease,
+                              const struct lh_proposer *proposer, struct lh_duration ttl)
+{
+    LH_ASSERT(lease->proposer.held == LH_BALLOT_NONE && proposer->phase == LH_IDLE);
+    lease->proposer = *proposer;
+    lease->ttl = ttl;
+    machine->held++;
+    lh_wheel_schedule(&machine->wheel, &lease->timer, proposer->until);
+}
+
 void lh_machine_reserved(struct lh_machine *machine, uint64_t reserved)
 {
     LH_ASSERT_GE(reserved, machine->reserved);

@@ -147,6 +147,10 @@ void lh_machine_serve(struct lh_machine *machine, struct lh_instant quarantine_u
                       lh_ballot floor, uint64_t counter, uint64_t reserved,
                       struct lh_duration ceiling);
 
+// F4: takes over a lease that was held when this node stopped in order. Takes a lease just opened, before serving.
+void lh_machine_restore_lease(struct lh_machine *machine, struct lh_lease *lease,
+                              const struct lh_proposer *proposer, struct lh_duration ttl);
+
 // What was asked for by RESERVE and CEILING is durable now.
 void lh_machine_reserved(struct lh_machine *machine, uint64_t reserved);
 void lh_machine_ceiling_raised(struct lh_machine *machine, struct lh_duration ceiling);

@@ -1,6 +1,6 @@
-// Reading the configuration: the ini text line by line through inih, then the flags, then the whole is checked.
-// inih would silently cut a long line, join an indented one to the one before, and skip what follows a section's
-// ']', so each line is judged before inih sees it. See config.h.
+// Reading the configuration: the ini text line by line through inih, then the flags, then the whole
+// is checked. inih would silently cut a long line, join an indented one to the one before, and skip
+// what follows a section's ']', so each line is judged before inih sees it. See config.h.
 #include "node/config.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@ enum { LINE_MAX_BYTES = INI_MAX_LINE - 3 };
 // A configuration in the making, and where its parts came from.
 struct draft {
     struct lh_node_config config;
-    const char *path; // of the ini file; NULL: flags only
-    unsigned line;    // being read; 0: a flag
-    struct lh_slice text; // what inih has not read yet
-    uint32_t section;     // node of the section we are in; 0: none
+    const char *path;                  // of the ini file; NULL: flags only
+    unsigned line;                     // being read; 0: a flag
+    struct lh_slice text;              // what inih has not read yet
+    uint32_t section;                  // node of the section we are in; 0: none
     unsigned key_line[LH_CONFIG_KEYS]; // where it was given; 0: not
     unsigned section_line[256];
     unsigned address_line[256];
@@ -36,8 +36,7 @@ struct draft {
 
 // Fails at the present line or flag. The message is "FILE:LINE: NAME: WHY" or "--NAME: WHY".
 __attribute__((format(printf, 3, 4))) static bool fail(struct draft *draft, struct lh_slice name,
-                                                       const char *format, ...)
-{
+                                                       const char *format, ...) {
     struct lh_error why;
     va_list arguments;
     va_start(arguments, format);
@@ -54,8 +53,7 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct draft *draft, stru
 
 // Fails about the whole.
 __attribute__((format(printf, 2, 3))) static bool fail_whole(struct draft *draft,
-                                                             const char *format, ...)
-{
+                                                             const char *format, ...) {
     struct lh_error why;
     va_list arguments;
     va_start(arguments, format);
@@ -66,8 +64,7 @@ __attribute__((format(printf, 2, 3))) static bool fail_whole(struct draft *draft
                         draft->path == NULL ? "" : ": ", why.text);
 }
 
-static bool fail_unknown(struct draft *draft, struct lh_slice name)
-{
+static bool fail_unknown(struct draft *draft, struct lh_slice name) {
     const char *nearest = lh_config_key_nearest(name);
     if (nearest == NULL)
         return fail(draft, name, "there is no such key; `leaseholdd --help` lists them");
@@ -75,8 +72,7 @@ static bool fail_unknown(struct draft *draft, struct lh_slice name)
 }
 
 // Sets a key of the upper part from a line or a flag.
-static bool set_key(struct draft *draft, struct lh_slice name, struct lh_slice value)
-{
+static bool set_key(struct draft *draft, struct lh_slice name, struct lh_slice value) {
     const char *reason = NULL;
     const size_t index = lh_config_key_find(name);
     if (index == LH_CONFIG_KEYS)
@@ -95,8 +91,7 @@ static bool set_key(struct draft *draft, struct lh_slice name, struct lh_slice v
 
 // Adds member `node`, or gives it another address if it is there already (a flag over the file).
 static bool set_member(struct draft *draft, struct lh_slice name, uint32_t node,
-                       struct lh_slice value)
-{
+                       struct lh_slice value) {
     struct lh_node_config *config = &draft->config;
     struct lh_address address;
     const char *reason = NULL;
@@ -117,8 +112,7 @@ static bool set_member(struct draft *draft, struct lh_slice name, uint32_t node,
     return true;
 }
 
-static bool parse_node(struct lh_slice text, uint32_t *ret_node)
-{
+static bool parse_node(struct lh_slice text, uint32_t *ret_node) {
     uint64_t node = 0;
     if (!lh_u64_parse(text, &node) || node == 0 || node > 255)
         return false;
@@ -128,26 +122,23 @@ static bool parse_node(struct lh_slice text, uint32_t *ret_node)
 
 // --- the ini file ---
 
-static bool is_blank(uint8_t byte)
-{
+static bool is_blank(uint8_t byte) {
     return byte == ' ' || byte == '\t';
 }
 
-static struct lh_slice drop(struct lh_slice text, size_t size)
-{
+static struct lh_slice drop(struct lh_slice text, size_t size) {
     return lh_slice_of(text.data + size, text.size_bytes - size);
 }
 
-static struct lh_slice drop_blanks_behind(struct lh_slice text)
-{
+static struct lh_slice drop_blanks_behind(struct lh_slice text) {
     while (text.size_bytes > 0 && is_blank(text.data[text.size_bytes - 1]))
         text.size_bytes--;
     return text;
 }
 
-// A comment begins at a '#' or ';' that begins the line or follows a blank, as for inih, which knows ';' only.
-static struct lh_slice drop_comment(struct lh_slice text)
-{
+// A comment begins at a '#' or ';' that begins the line or follows a blank, as for inih, which
+// knows ';' only.
+static struct lh_slice drop_comment(struct lh_slice text) {
     for (size_t i = 0; i < text.size_bytes; i++) {
         if ((text.data[i] == '#' || text.data[i] == ';') && (i == 0 || is_blank(text.data[i - 1])))
             text.size_bytes = i;
@@ -156,15 +147,14 @@ static struct lh_slice drop_comment(struct lh_slice text)
 }
 
 // "[node N]" and nothing else.
-static bool enter_section(struct draft *draft, struct lh_slice line)
-{
+static bool enter_section(struct draft *draft, struct lh_slice line) {
     const struct lh_slice start = LH_SLICE("[node ");
     const struct lh_slice title = drop_comment(line);
     uint32_t node = 0;
     if (!lh_slice_has_prefix(title, start) || title.data[title.size_bytes - 1] != ']' ||
-        !parse_node(lh_slice_of(title.data + start.size_bytes,
-                                title.size_bytes - start.size_bytes - 1),
-                    &node))
+        !parse_node(
+            lh_slice_of(title.data + start.size_bytes, title.size_bytes - start.size_bytes - 1),
+            &node))
         return fail(draft, title, "no such section; want [node N] with N from 1 to 255");
     if (draft->section_line[node] != 0)
         return fail(draft, title, "given before, on line %u; remove one",
@@ -174,8 +164,7 @@ static bool enter_section(struct draft *draft, struct lh_slice line)
     return true;
 }
 
-static bool check_line(struct draft *draft, struct lh_slice line)
-{
+static bool check_line(struct draft *draft, struct lh_slice line) {
     const struct lh_slice none = {NULL, 0};
     if (line.size_bytes > LINE_MAX_BYTES)
         return fail(draft, none, "longer than %d bytes, the most a line may have", LINE_MAX_BYTES);
@@ -193,8 +182,7 @@ static bool check_line(struct draft *draft, struct lh_slice line)
 }
 
 // fgets for inih: one line a call, terminated, or NULL at the end or after a mistake.
-static char *next_line(char *buffer, int capacity, void *context)
-{
+static char *next_line(char *buffer, int capacity, void *context) {
     struct draft *draft = context;
     const struct lh_slice text = draft->text;
     if (draft->failed || text.size_bytes == 0)
@@ -222,8 +210,7 @@ static char *next_line(char *buffer, int capacity, void *context)
 
 // One `name = value`, from inih. Returns 1 to go on, 0 after a mistake.
 static int on_pair(void *context, const char *section, const char *name_text,
-                   const char *value_text)
-{
+                   const char *value_text) {
     struct draft *draft = context;
     const struct lh_slice name = lh_slice_of_string(name_text);
     const struct lh_slice value = drop_comment(lh_slice_of_string(value_text));
@@ -248,8 +235,7 @@ static int on_pair(void *context, const char *section, const char *name_text,
     return set_member(draft, name, draft->section, value);
 }
 
-static bool parse_file(struct draft *draft, struct lh_slice text)
-{
+static bool parse_file(struct draft *draft, struct lh_slice text) {
     draft->text = text;
     const int wrong = ini_parse_stream(next_line, draft, on_pair, draft);
     if (!draft->failed && wrong != 0) {
@@ -267,8 +253,7 @@ static bool parse_file(struct draft *draft, struct lh_slice text)
     return !draft->failed;
 }
 
-static bool load_file(struct draft *draft)
-{
+static bool load_file(struct draft *draft) {
     const int file = open(draft->path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return fail_whole(draft, "%s", strerror(errno));
@@ -300,16 +285,14 @@ struct flag {
 };
 
 // A flag that is complete without a value.
-static bool is_plain(struct lh_slice name)
-{
+static bool is_plain(struct lh_slice name) {
     return lh_slice_equal(name, LH_SLICE("config-test")) ||
            lh_slice_equal(name, LH_SLICE("help")) || lh_slice_equal(name, LH_SLICE("version"));
 }
 
 // Takes the flag at *position, with its value behind '=' or in the next argument, and moves on.
 static bool next_flag(struct draft *draft, int count, char *const *arguments, int *position,
-                      struct flag *ret_flag)
-{
+                      struct flag *ret_flag) {
     const struct lh_slice argument = lh_slice_of_string(arguments[(*position)++]);
     if (argument.size_bytes < 3 || !lh_slice_has_prefix(argument, LH_SLICE("--"))) {
         draft->failed = true;
@@ -338,8 +321,7 @@ static bool next_flag(struct draft *draft, int count, char *const *arguments, in
 }
 
 // --member N=ADDRESS
-static bool set_member_flag(struct draft *draft, const struct flag *flag)
-{
+static bool set_member_flag(struct draft *draft, const struct flag *flag) {
     const uint8_t *equals = memchr(flag->value.data, '=', flag->value.size_bytes);
     const size_t before = equals == NULL ? 0 : (size_t)(equals - flag->value.data);
     uint32_t node = 0;
@@ -349,8 +331,7 @@ static bool set_member_flag(struct draft *draft, const struct flag *flag)
     return set_member(draft, flag->name, node, drop(flag->value, before + 1));
 }
 
-static bool apply_flag(struct draft *draft, const struct flag *flag)
-{
+static bool apply_flag(struct draft *draft, const struct flag *flag) {
     if (is_plain(flag->name) || lh_slice_equal(flag->name, LH_SLICE("config")))
         return true; // taken by find_actions
     const bool member = lh_slice_equal(flag->name, LH_SLICE("member"));
@@ -363,10 +344,9 @@ static bool apply_flag(struct draft *draft, const struct flag *flag)
 
 // The flags that are not settings, wherever they stand.
 static bool find_actions(struct draft *draft, int count, char *const *arguments,
-                         enum lh_config_action *ret_action)
-{
+                         enum lh_config_action *ret_action) {
     enum lh_config_action action = LH_CONFIG_RUN;
-    struct flag flag;
+    struct flag flag = {0};
     for (int position = 0; position < count;) {
         if (!next_flag(draft, count, arguments, &position, &flag))
             return false;
@@ -390,8 +370,7 @@ static bool find_actions(struct draft *draft, int count, char *const *arguments,
 
 // --- the whole ---
 
-static bool check_members(struct draft *draft)
-{
+static bool check_members(struct draft *draft) {
     const struct lh_node_config *config = &draft->config;
     const size_t count = config->member_count;
     bool present = false;
@@ -399,39 +378,41 @@ static bool check_members(struct draft *draft)
         return fail_whole(draft, "there are no members; want a section [node N] with its address "
                                  "for each, or --member N=ADDRESS");
     if (count == 2)
-        return fail_whole(draft, "2 members: both would be needed for every lease; want 3 to %d, "
-                                 "or 1 for development",
+        return fail_whole(draft,
+                          "2 members: both would be needed for every lease; want 3 to %d, "
+                          "or 1 for development",
                           LH_CONFIG_MEMBERS_MAX);
     for (size_t i = 0; i < count; i++) {
         present |= config->members[i].node == config->node;
         for (size_t j = 0; j < i; j++) {
             if (lh_address_equal(&config->members[i].address, &config->members[j].address))
-                return fail_whole(draft, "node %u and node %u have the same address; each needs "
-                                         "its own",
+                return fail_whole(draft,
+                                  "node %u and node %u have the same address; each needs "
+                                  "its own",
                                   config->members[j].node, config->members[i].node);
         }
     }
-    return present || fail_whole(draft, "node %u, which this daemon is to be, is not among the "
-                                        "members; correct node, or add [node %u]",
+    return present || fail_whole(draft,
+                                 "node %u, which this daemon is to be, is not among the "
+                                 "members; correct node, or add [node %u]",
                                  config->node, config->node);
 }
 
-static bool check_whole(struct draft *draft)
-{
+static bool check_whole(struct draft *draft) {
     const struct lh_node_config *config = &draft->config;
     struct stat status;
     if (config->node == 0)
         return fail_whole(draft, "node is missing: say which member this daemon is, 1 to 255");
     if (!draft->data_dir_given && stat(config->data_dir, &status) != 0)
-        return fail_whole(draft, "data-dir is missing, and its default %s does not exist: create "
-                                 "it, or set data-dir",
+        return fail_whole(draft,
+                          "data-dir is missing, and its default %s does not exist: create "
+                          "it, or set data-dir",
                           config->data_dir);
     return check_members(draft);
 }
 
 bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_config *ret_config,
-                     struct lh_error *error)
-{
+                     struct lh_error *error) {
     struct draft draft = {.path = path, .error = error};
     lh_config_defaults(&draft.config);
     if (!parse_file(&draft, text) || !check_whole(&draft))
@@ -441,11 +422,10 @@ bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_conf
 }
 
 bool lh_config_read(int count, char *const *arguments, struct lh_node_config *ret_config,
-                    enum lh_config_action *ret_action, struct lh_error *error)
-{
+                    enum lh_config_action *ret_action, struct lh_error *error) {
     struct draft draft = {.error = error};
     enum lh_config_action action = LH_CONFIG_RUN;
-    struct flag flag;
+    struct flag flag = {0};
     if (!find_actions(&draft, count, arguments, &action))
         return false;
     if (action == LH_CONFIG_HELP || action == LH_CONFIG_VERSION) {

@@ -1,8 +1,9 @@
 // The daemon's configuration: one ini file in which every key is also a flag, and flags win.
 //
-// Nothing is guessed: an unknown or repeated key, a bad value, an indented or over-long line is refused with
-// file, line, key, value and what is allowed, because a daemon that misread its timing would be unsafe in silence.
-// One table (config_key.h) gives names, ranges, defaults and help to the parser, the flags, --help and the man page.
+// Nothing is guessed: an unknown or repeated key, a bad value, an indented or over-long line is
+// refused with file, line, key, value and what is allowed, because a daemon that misread its timing
+// would be unsafe in silence. One table (config_key.h) gives names, ranges, defaults and help to
+// the parser, the flags, --help and the man page.
 #ifndef LH_NODE_CONFIG_H
 #define LH_NODE_CONFIG_H
 
@@ -47,7 +48,7 @@ struct lh_node_config {
     bool clean_restart;
     bool quarantine_ceiling;
     enum lh_log_level log_level;
-    char record[LH_CONFIG_PATH_BYTES]; // empty: off
+    char record[LH_CONFIG_PATH_BYTES];                      // empty: off
     struct lh_config_member members[LH_CONFIG_MEMBERS_MAX]; // by rising node
     size_t member_count;                                    // 1, or 3 to 7
 };
@@ -59,8 +60,9 @@ enum lh_config_action {
     LH_CONFIG_VERSION, // --version
 };
 
-// Reads the file of --config, if given, and the flags of `arguments` (without the program's name), and checks the
-// whole. With LH_CONFIG_HELP and LH_CONFIG_VERSION nothing is read and the configuration is left alone.
+// Reads the file of --config, if given, and the flags of `arguments` (without the program's name),
+// and checks the whole. With LH_CONFIG_HELP and LH_CONFIG_VERSION nothing is read and the
+// configuration is left alone.
 bool lh_config_read(int count, char *const *arguments, struct lh_node_config *ret_config,
                     enum lh_config_action *ret_action, struct lh_error *error);
 
@@ -72,7 +74,8 @@ bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_conf
 void lh_config_write_help(FILE *out);
 void lh_config_write_man(FILE *out);
 
-// What the configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they satisfy.
+// What the configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they
+// satisfy.
 void lh_config_write_test(FILE *out, const struct lh_node_config *config);
 
 #endif

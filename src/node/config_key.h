@@ -1,5 +1,6 @@
-// The keys of the configuration: one table that the ini parser, the flags, --help and the man page share, and the
-// parsers of their values. A key is added by one row here and one field in struct lh_node_config.
+// The keys of the configuration: one table that the ini parser, the flags, --help and the man page
+// share, and the parsers of their values. A key is added by one row here and one field in struct
+// lh_node_config.
 #ifndef LH_NODE_CONFIG_KEY_H
 #define LH_NODE_CONFIG_KEY_H
 
@@ -37,11 +38,12 @@ extern const struct lh_config_key lh_config_keys[LH_CONFIG_KEYS];
 // The key of this name; LH_CONFIG_KEYS if there is none.
 size_t lh_config_key_find(struct lh_slice name);
 
-// The name among all keys (and `address` and `member`) that `name` was probably meant to be, or NULL.
+// The name among all keys (and `address` and `member`) that `name` was probably meant to be, or
+// NULL.
 const char *lh_config_key_nearest(struct lh_slice name);
 
-// Parses `value` into the key's field of `config`. On failure returns false and sets *ret_reason to why, which may be
-// the key's `allowed`; the field is untouched.
+// Parses `value` into the key's field of `config`. On failure returns false and sets *ret_reason to
+// why, which may be the key's `allowed`; the field is untouched.
 bool lh_config_key_set(const struct lh_config_key *key, struct lh_slice value,
                        struct lh_node_config *config, const char **ret_reason);
 

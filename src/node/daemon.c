@@ -16,6 +16,7 @@
 #include "node/log.h"
 #include "node/notify.h"
 #include "node/record.h"
+#include "node/state.h"
 #include "node/store.h"
 #include "node/udp.h"
 #include "os/clock.h"
@@ -327,6 +328,18 @@ static bool make_driver(struct daemon *daemon, const char *version, struct lh_er
     return true;
 }
 
+// F4. Without it, or where it does not fit, the quarantine is served.
+static void restore(struct daemon *daemon)
+{
+    struct lh_error error = {""};
+    if (!daemon->config->clean_restart)
+        return;
+    if (lh_state_restore(daemon->config, lh_driver_host(daemon->driver), &error))
+        lh_log_event(LH_LOG_INFO, "state-restored");
+    else if (error.text[0] != '\0')
+        lh_log(LH_LOG_WARN, "state-not-restored", "reason=%s", error.text);
+}
+
 static bool load_store(struct daemon *daemon, struct lh_error *error)
 {
     struct load load = {.daemon = daemon};
@@ -335,6 +348,7 @@ static bool load_store(struct daemon *daemon, struct lh_error *error)
         return false;
     if (load.problem != NULL)
         return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir, load.problem);
+    restore(daemon);
     struct lh_store_events events = {
         .context = daemon, .persisted = on_persisted, .trouble = on_store_trouble};
     return lh_store_start(daemon->store, &daemon->loop, events, error);
@@ -389,11 +403,23 @@ static bool start(struct daemon *daemon, const char *version, struct lh_error *e
     return true;
 }
 
+// F4: nothing is answered any more; what was is kept for the next start.
+static void save(struct daemon *daemon)
+{
+    struct lh_error error = {""};
+    if (!daemon->config->clean_restart || daemon->exit_code != 0)
+        return;
+    if (lh_state_save(daemon->config, lh_driver_host(daemon->driver), &error))
+        lh_log_event(LH_LOG_INFO, "state-saved");
+    else if (error.text[0] != '\0')
+        lh_log(LH_LOG_WARN, "state-not-saved", "reason=%s", error.text);
+}
+
 static void stop(struct daemon *daemon)
 {
     lh_clients_close(&daemon->clients);
-    if (daemon->driver != NULL)
-        flush(daemon);
+    flush(daemon);
+    save(daemon);
     if (!lh_store_close(daemon->store, lh_ms(STORE_PATIENCE_MS)))
         lh_log_event(LH_LOG_ERROR, "store-not-drained");
     lh_record_close(&daemon->record);

@@ -12,8 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-bool lh_notify(const char *state)
-{
+bool lh_notify(const char *state) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = getenv("NOTIFY_SOCKET");
     if (path == NULL || (path[0] != '/' && path[0] != '@') ||
@@ -27,24 +26,21 @@ bool lh_notify(const char *state)
     if (notify < 0)
         return false;
     const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    const ssize_t sent = sendto(notify, state, strlen(state), MSG_NOSIGNAL,
-                                (const struct sockaddr *)&address, size);
+    const ssize_t sent =
+        sendto(notify, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
     close(notify);
     return sent == (ssize_t)strlen(state);
 }
 
-void lh_notify_ready(void)
-{
+void lh_notify_ready(void) {
     lh_notify("READY=1");
 }
 
-void lh_notify_stopping(void)
-{
+void lh_notify_stopping(void) {
     lh_notify("STOPPING=1");
 }
 
-void lh_notify_reloading(void)
-{
+void lh_notify_reloading(void) {
     char state[64];
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -53,8 +49,7 @@ void lh_notify_reloading(void)
     lh_notify(state);
 }
 
-void lh_notify_status(const char *format, ...)
-{
+void lh_notify_status(const char *format, ...) {
     char state[512] = "STATUS=";
     const size_t used = strlen(state);
     va_list arguments;

@@ -1,14 +1,17 @@
-// Sealed datagrams: XChaCha20-Poly1305 under a key of the keyring, behind a clear header of 44 bytes.
+// Sealed datagrams: XChaCha20-Poly1305 under a key of the keyring, behind a clear header of 44
+// bytes.
 //
-//     "LH" 2 | version 1 | sender 1 | generation 1 | destination 1 | zero 2 | cluster tag 8 | key id 4 | nonce 24
+//     "LH" 2 | version 1 | sender 1 | generation 1 | destination 1 | zero 2
+//     cluster tag 8 | key id 4 | nonce 24
 //
-// Little-endian; then the ciphertext and its 16 bytes of tag. Associated data are the cluster id and the header
-// before the nonce, so a datagram opens only in its cluster and at the node it was meant for. The header is judged
-// before any cryptography, and every refusal has a cause that can be counted and named.
+// Little-endian; then the ciphertext and its 16 bytes of tag. Associated data are the cluster id
+// and the header before the nonce, so a datagram opens only in its cluster and at the node it was
+// meant for. The header is judged before any cryptography, and every refusal has a cause that can
+// be counted and named.
 //
-// Nonces: 16 random bytes, drawn anew each minute and whenever CLOCK_REALTIME and CLOCK_BOOTTIME have moved apart
-// (the machine was suspended, or its memory restored from a snapshot), then a counter. What must stay true: no
-// nonce is used twice with a key.
+// Nonces: 16 random bytes, drawn anew each minute and whenever CLOCK_REALTIME and CLOCK_BOOTTIME
+// have moved apart (the machine was suspended, or its memory restored from a snapshot), then a
+// counter. What must stay true: no nonce is used twice with a key.
 #ifndef LH_NODE_SEAL_H
 #define LH_NODE_SEAL_H
 
@@ -30,7 +33,8 @@ enum {
     LH_NAME_HASH_BYTES = 16,
 };
 
-// Why a datagram was not opened: enumerator, name for counters and log lines, what it means and what to do.
+// Why a datagram was not opened: enumerator, name for counters and log lines, what it means and
+// what to do.
 #define LH_UNSEAL_CAUSES(X)                                                                        \
     X(OK, "ok", "opened")                                                                          \
     X(SHORT, "too-short", "cut on its way or not from leaseholdd: look for what sends it")         \
@@ -77,16 +81,17 @@ struct lh_seal {
     int64_t apart_ns;            // REALTIME - BOOTTIME when the random part was drawn
 };
 
-// Prepares for `node` in `generation`, 1..255 each. Also after a keyring was reloaded or the generation rose.
+// Prepares for `node` in `generation`, 1..255 each. Also after a keyring was reloaded or the
+// generation rose.
 void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, uint8_t node,
                   uint8_t generation);
 
 // Overwrites the keys.
 void lh_seal_wipe(struct lh_seal *seal);
 
-// Seals `plain` for `destination` into `out`, which has room for plain.size_bytes + LH_SEAL_OVERHEAD_BYTES and
-// does not overlap `plain`. Returns the size of the datagram. `now` and `realtime_ns` are readings of the two
-// clocks from the same moment.
+// Seals `plain` for `destination` into `out`, which has room for plain.size_bytes +
+// LH_SEAL_OVERHEAD_BYTES and does not overlap `plain`. Returns the size of the datagram. `now` and
+// `realtime_ns` are readings of the two clocks from the same moment.
 size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns,
                         uint8_t destination, struct lh_slice plain, uint8_t *out, size_t capacity);
 
@@ -98,9 +103,10 @@ struct lh_unsealed {
     size_t size_bytes; // of the plain text
 };
 
-// Opens a datagram of any origin into `out`, which has room for its size less the overhead and may not overlap it;
-// one that is too small counts as LH_UNSEAL_FOREIGN. With LH_UNSEAL_OK, sender (1..255) and generation are those of
-// a holder of the key; the caller checks that they are a member's. Else nothing in `out` means anything.
+// Opens a datagram of any origin into `out`, which has room for its size less the overhead and may
+// not overlap it; one that is too small counts as LH_UNSEAL_FOREIGN. With LH_UNSEAL_OK, sender
+// (1..255) and generation are those of a holder of the key; the caller checks that they are a
+// member's. Else nothing in `out` means anything.
 enum lh_unseal lh_unseal_datagram(const struct lh_seal *seal, struct lh_slice datagram,
                                   uint8_t *out, size_t capacity, struct lh_unsealed *ret_unsealed);
 

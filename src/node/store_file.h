@@ -1,10 +1,12 @@
 // The file of a data directory: key/value pairs in LMDB, sealed by a digest of all of them.
 //
-// What must stay true: DIR/data.mdb is there whole or not at all (it is made under another name and renamed),
-// and what is read is exactly what was last committed, or an error. LMDB has no checksums of its own, so each
-// commit also stores the count and the sum of hashes of all pairs; a flipped, lost or stale page shows at open.
+// What must stay true: DIR/data.mdb is there whole or not at all (it is made under another name and
+// renamed), and what is read is exactly what was last committed, or an error. LMDB has no checksums
+// of its own, so each commit also stores the count and the sum of hashes of all pairs; a flipped,
+// lost or stale page shows at open.
 //
-// One process and one writer at a time, which the lock of store.h ensures; LMDB's own lock file is not used.
+// One process and one writer at a time, which the lock of store.h ensures; LMDB's own lock file is
+// not used.
 #ifndef LH_NODE_STORE_FILE_H
 #define LH_NODE_STORE_FILE_H
 
@@ -38,8 +40,9 @@ struct lh_store_file {
     MDB_dbi pairs;
 };
 
-// Opens DIR/data.mdb, or makes an empty one. An existing one is first read by a child process, since LMDB
-// follows a damaged page to wherever it points. The error names the directory and the remedy.
+// Opens DIR/data.mdb, or makes an empty one. An existing one is first read by a child process,
+// since LMDB follows a damaged page to wherever it points. The error names the directory and the
+// remedy.
 bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
                         struct lh_error *error);
 void lh_store_file_close(struct lh_store_file *file);
@@ -48,12 +51,13 @@ void lh_store_file_close(struct lh_store_file *file);
 bool lh_store_file_each(struct lh_store_file *file, lh_store_each_fn *each, void *context,
                         struct lh_error *error);
 
-// One pair as lh_store_file_commit takes it, written to `out`, which has room for LH_STORE_RECORD_MAX bytes.
-// Returns its size.
+// One pair as lh_store_file_commit takes it, written to `out`, which has room for
+// LH_STORE_RECORD_MAX bytes. Returns its size.
 size_t lh_store_record(uint8_t *out, const struct lh_store_pair *pair);
 
-// Applies records in their order in one durable transaction: all or nothing. Returns 0, or what LMDB said:
-// an errno or an MDB_ code for lh_store_file_explain. May be called again with the same records.
+// Applies records in their order in one durable transaction: all or nothing. Returns 0, or what
+// LMDB said: an errno or an MDB_ code for lh_store_file_explain. May be called again with the same
+// records.
 int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, size_t size);
 
 // Says in words what `code` means for this directory, and what to do. Returns false.

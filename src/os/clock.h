@@ -1,8 +1,8 @@
-// The one clock of authority: CLOCK_BOOTTIME, which counts suspend and is never set. It does not count a
-// pause of the whole virtual machine; there only the fencing token helps.
+// The one clock of authority: CLOCK_BOOTTIME, which counts suspend and is never set. It does not
+// count a pause of the whole virtual machine; there only the fencing token helps.
 //
-// What must stay true: within a thread no reading is less than the one before it. A clock that went back
-// would lengthen every lease held, so the process stops instead (DESIGN section 2, Clock).
+// What must stay true: within a thread no reading is less than the one before it. A clock that went
+// back would lengthen every lease held, so the process stops instead (DESIGN section 2, Clock).
 #ifndef LH_OS_CLOCK_H
 #define LH_OS_CLOCK_H
 
@@ -18,17 +18,19 @@ struct lh_instant lh_clock_now(void);
 // The rule behind lh_clock_now: returns `current` if it is not before `previous`, else aborts.
 struct lh_instant lh_clock_follow(struct lh_instant previous, struct lh_instant current);
 
-// CLOCK_REALTIME in nanoseconds since 1970. It may be set at any time: for log lines and for noticing that
-// the machine was suspended or its memory restored, never for authority.
+// CLOCK_REALTIME in nanoseconds since 1970. It may be set at any time: for log lines and for
+// noticing that the machine was suspended or its memory restored, never for authority.
 int64_t lh_clock_realtime_ns(void);
 
 #define LH_KERNEL_BOOT_ID_BYTES 16
 
-// The kernel's boot id: another one means that BOOTTIME began anew. Fails where /proc is not mounted.
+// The kernel's boot id: another one means that BOOTTIME began anew. Fails where /proc is not
+// mounted.
 bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error *error);
 
-// The time namespace, whose offset is in every BOOTTIME reading: instants may be carried from one process to
-// the next only if both agree. 0 on a kernel without time namespaces, where there is only one.
+// The time namespace, whose offset is in every BOOTTIME reading: instants may be carried from one
+// process to the next only if both agree. 0 on a kernel without time namespaces, where there is
+// only one.
 bool lh_time_namespace(uint64_t *ret_inode, struct lh_error *error);
 
 // Their parsers. `text` need not end in NUL; one trailing newline is allowed after a boot id.

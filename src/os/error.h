@@ -1,8 +1,8 @@
 // What went wrong, as one line for a person: the cause, the value that was found, and the remedy.
 //
-// Functions that can fail return false and fill a caller's `struct lh_error`; on success they leave it
-// alone. The text may quote bytes from outside (a configuration value, a file name), so what a terminal
-// would obey is replaced before it is stored.
+// Functions that can fail return false and fill a caller's `struct lh_error`; on success they leave
+// it alone. The text may quote bytes from outside (a configuration value, a file name), so what a
+// terminal would obey is replaced before it is stored.
 #ifndef LH_OS_ERROR_H
 #define LH_OS_ERROR_H
 

@@ -1,13 +1,13 @@
-// The cluster's secrets: its id, the key that hashes names, and up to eight sealing keys, the first of which
-// seals while each opens. Made by `leasehold keygen`, read by every daemon of the cluster.
+// The cluster's secrets: its id, the key that hashes names, and up to eight sealing keys, the first
+// of which seals while each opens. Made by `leasehold keygen`, read by every daemon of the cluster.
 //
 //     cluster-id = 32 hexadecimal digits
 //     hash-key = 64
 //     key = 64                              (one line a key)
 //
-// The cluster id and the hash key never change in the life of a cluster. A sealing key is replaced by adding the
-// new one at the end everywhere, then moving it to the front everywhere, then removing the old one. No error and
-// no log line ever holds a value of this file.
+// The cluster id and the hash key never change in the life of a cluster. A sealing key is replaced
+// by adding the new one at the end everywhere, then moving it to the front everywhere, then
+// removing the old one. No error and no log line ever holds a value of this file.
 #ifndef LH_OS_KEYRING_H
 #define LH_OS_KEYRING_H
 
@@ -35,21 +35,25 @@ struct lh_keyring {
 bool lh_keyring_parse(struct lh_slice text, const char *path, struct lh_keyring *ret_keyring,
                       struct lh_error *error);
 
-// Reads a file. If others than its owner may open it, `ret_warning` says so; else its text is empty.
-bool lh_keyring_load(const char *path, struct lh_keyring *ret_keyring,
-                     struct lh_error *ret_warning, struct lh_error *error);
+// Reads a file. If others than its owner may open it, `ret_warning` says so; else its text is
+// empty.
+bool lh_keyring_load(const char *path, struct lh_keyring *ret_keyring, struct lh_error *ret_warning,
+                     struct lh_error *error);
 
-// As lh_keyring_load, for a running daemon: replaces `keyring` only if cluster id and hash key are unchanged.
+// As lh_keyring_load, for a running daemon: replaces `keyring` only if cluster id and hash key are
+// unchanged.
 bool lh_keyring_reload(const char *path, struct lh_keyring *keyring, struct lh_error *ret_warning,
                        struct lh_error *error);
 
 // A new cluster: random id, hash key and one sealing key.
 bool lh_keyring_generate(struct lh_keyring *ret_keyring, struct lh_error *error);
 
-// The text of the file, terminated; `out` has room for LH_KEYRING_TEXT_MAX bytes. Returns its length.
+// The text of the file, terminated; `out` has room for LH_KEYRING_TEXT_MAX bytes. Returns its
+// length.
 size_t lh_keyring_format(const struct lh_keyring *keyring, char out[LH_KEYRING_TEXT_MAX]);
 
-// Makes a file of mode 0600 with it, durably. Refused if there is one: it may be the only copy of its keys.
+// Makes a file of mode 0600 with it, durably. Refused if there is one: it may be the only copy of
+// its keys.
 bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struct lh_error *error);
 
 // Overwrites the secrets.

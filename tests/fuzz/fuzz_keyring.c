@@ -1,4 +1,5 @@
-// Keyring files of any origin: parsed or refused with a reason, and what was parsed comes back from its text.
+// Keyring files of any origin: parsed or refused with a reason, and what was parsed comes back from
+// its text.
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct lh_keyring keyring, again;
     struct lh_error error = {""};
     char text[LH_KEYRING_TEXT_MAX];

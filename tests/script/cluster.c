@@ -284,8 +284,8 @@ static bool do_packets(struct cluster *cluster, const struct script_line *line,
             return false;
         const int packet = find(cluster, kind, from, to, script_is(line, 0, "again"));
         if (packet < 0)
-            return false;
-        if (script_is(line, 0, "lose"))
+            script_say(output, "n%u never sent it to n%u", from + 1, to + 1);
+        else if (script_is(line, 0, "lose"))
             fixture_forget_packet(&cluster->fixture, (unsigned)packet);
         else
             deliver(cluster, (unsigned)packet, output);
@@ -319,8 +319,11 @@ static bool do_node(struct cluster *cluster, const struct script_line *line,
     unsigned node = 0;
     if (line->count < 2 || !node_of(cluster, line->words[1], &node))
         return false;
-    if (script_is(line, 0, "disk"))
-        return fixture_persisted(fixture, node);
+    if (script_is(line, 0, "disk")) {
+        if (!fixture_persisted(fixture, node))
+            script_say(output, "n%u has nothing to write", node + 1);
+        return true;
+    }
     if (script_is(line, 0, "clock")) {
         const int32_t rate = (int32_t)fixture->settings.rate_ppm;
         fixture->nodes[node].rate_ppm = script_is(line, 2, "fast") ? rate : -rate;

@@ -1,7 +1,8 @@
 // The world of bare role records: proposers p1.. and acceptors a1.., one clock of whole units that all of
 // them read, ballots written as their counters, and a network that forgets nothing, so that everything sent
 // may be delivered late, again, or never. Nothing stands between the rules and the schedule: no reservation,
-// no floor (but for names forgotten), no retransmission.
+// no floor (but for names forgotten), no retransmission. Tokens are held to rise until an acceptor crashes:
+// after that it takes F2, which only whole machines have.
 //
 //     roles p1 p2 a1 a2 a3 DP=2 DA=2 Q=2
 //     at 3
@@ -55,6 +56,7 @@ struct roles {
     int token_owner;
     struct lh_instant until;
     bool token_over;
+    bool floorless; // an acceptor came back without the floor of F2: tokens may fall
 };
 
 static unsigned long long number_of(lh_ballot ballot) {
@@ -331,8 +333,10 @@ static bool do_deliver(struct roles *roles, const struct script_line *line,
             return false;
         const struct sent *sent =
             find(roles, kind, number, has_stamp ? &stamp : NULL, answer ? a : 0);
-        if (sent == NULL)
-            return false; // nobody sent it
+        if (sent == NULL) {
+            script_say(output, answer ? "a%d never sent it" : "nobody ever sent it", a + 1);
+            continue;
+        }
         const int p = lh_ballot_node(sent->ballot) - 1;
         if (!answer)
             read_request(roles, a, sent, output);
@@ -350,6 +354,7 @@ static bool do_crash(struct roles *roles, const struct script_line *line,
         int a = 0;
         if (!acceptor_at(roles, line, word, &a))
             return false;
+        roles->floorless = true;
         roles->acceptors[a] = (struct acceptor){.silent_until = lh_after(roles->now, roles->Q)};
         script_say(output, "a%d forgot all, silent until %lld", a + 1,
                    (long long)roles->acceptors[a].silent_until.ns);
@@ -424,7 +429,7 @@ static const char *check(void *state) {
         return NULL;
     }
     const struct lh_proposer *proposer = &roles->proposers[owner];
-    if (proposer->token < roles->token)
+    if (proposer->token < roles->token && !roles->floorless)
         return "a token fell";
     if (proposer->token == roles->token) {
         if (roles->token_over || roles->token_owner != owner)

@@ -207,10 +207,12 @@ static void ends_the_connection_after_malformed_bytes(void **state)
     assert_int_equal(lone->host->sessions.malformed, 1);
 }
 
+#define ECHO_FRAME_BYTES strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n\r\n")
+
 // A request of `size` bytes: ECHO and one argument that fills it.
 static size_t echo_of(size_t size, char *ret)
 {
-    size_t length = size - strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n\r\n");
+    size_t length = size - ECHO_FRAME_BYTES;
     size_t used = (size_t)sprintf(ret, "*2\r\n$4\r\nECHO\r\n$%zu\r\n", length);
     memset(ret + used, 'x', length);
     memcpy(ret + used + length, "\r\n", 2);
@@ -223,7 +225,7 @@ static void takes_a_request_of_the_whole_buffer(void **state)
     size_t size = echo_of(LH_SESSION_INPUT_BYTES, request);
     assert_int_equal(size, LH_SESSION_INPUT_BYTES);
     lone_bytes(*state, 0, request, size);
-    assert_int_equal(read_reply(*state, 0)->text.size_bytes, size - 24);
+    assert_int_equal(read_reply(*state, 0)->text.size_bytes, size - ECHO_FRAME_BYTES);
 }
 
 static void refuses_a_longer_request_and_names_the_limit(void **state)
@@ -484,8 +486,14 @@ static void the_same_id_is_the_same_request(void **state)
     const struct lh_resp_value *reply = ask(*state, "LEASE ACQUIRE a HOLDER h ID 1");
     assert_status(reply, "granted");
     assert_int_equal(number_of(reply, "token"), token);
-    assert_status(ask(*state, "LEASE ACQUIRE a HOLDER h ID 2"), "held");
     assert_status(ask(*state, "LEASE ACQUIRE a HOLDER g ID 1"), "held");
+    lone_advance(*state, MAX_TTL_MS);
+    reply = ask(*state, "LEASE ACQUIRE a HOLDER h ID 1"); // a late copy is no new request
+    assert_status(reply, "lost");
+    assert_keys(reply, "status name until-ns reason");
+    assert_status(ask(*state, "LEASE ACQUIRE a HOLDER g ID 1"), "granted");
+    lone_advance(*state, MAX_TTL_MS);
+    assert_status(ask(*state, "LEASE ACQUIRE a HOLDER h ID 2"), "granted");
 }
 
 static void revokes(void **state)

@@ -1,0 +1,275 @@
+// F4, clean restart: see save.h. The form is this version's own: another version does not read it, and serves
+// its quarantine.
+#include "host/save.h"
+
+#include "base/assert.h"
+#include "host/host_internal.h"
+
+static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '1'};
+
+#define RECORD_BYTES (6 * 8)
+#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_BYTES_MAX + 2 * 8 + 9 * 8 + 4 + 1)
+#define HEADER_BYTES_MAX 256
+#define DIGEST_BYTES 8
+
+struct header {
+    uint8_t identity[LH_VALUE_BYTES_MAX]; // the durable identity as of the save
+    size_t identity_size;
+    struct lh_clock_binding binding;
+    uint64_t saved_at, floor, counter;
+    uint32_t record_count, lease_count;
+};
+
+// FNV-1a: against a torn or damaged file, not against an attacker with access to it.
+static uint64_t digest(struct lh_slice bytes)
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes.size_bytes; i++)
+        sum = (sum ^ bytes.data[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+size_t lh_host_save_size(const struct lh_host *host)
+{
+    return sizeof magic + HEADER_BYTES_MAX + (size_t)host->machine.acceptors.count * RECORD_BYTES +
+           (size_t)host->machine.held * LEASE_BYTES_MAX + DIGEST_BYTES;
+}
+
+static void write_record(struct lh_writer *writer, const struct lh_acceptor_record *record)
+{
+    lh_writer_u64(writer, record->key.word[0]);
+    lh_writer_u64(writer, record->key.word[1]);
+    lh_writer_u64(writer, record->promised);
+    lh_writer_u64(writer, record->ballot);
+    lh_writer_u64(writer, (uint64_t)record->deadline.ns);
+    lh_writer_u64(writer, record->stamp);
+}
+
+static uint32_t write_records(struct lh_writer *writer, const struct lh_acceptors *acceptors)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < acceptors->used; i++) {
+        if (!lh_acceptors_in_use(&acceptors->records[i]))
+            continue;
+        write_record(writer, &acceptors->records[i]);
+        count++;
+    }
+    return count;
+}
+
+static void write_lease(struct lh_writer *writer, struct lh_host *host, uint32_t id)
+{
+    uint8_t text[LH_TEXT_BYTES_MAX];
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    const struct lh_lease *lease = lh_machine_lease(&host->machine, id);
+    lh_writer_u64(writer, lease->key.word[0]);
+    lh_writer_u64(writer, lease->key.word[1]);
+    lh_writer_u64(writer, lease->proposer.ballot);
+    lh_writer_u64(writer, lease->proposer.held);
+    lh_writer_u64(writer, lease->proposer.token);
+    lh_writer_u64(writer, (uint64_t)lease->proposer.until.ns);
+    lh_writer_u64(writer, lease->proposer.stamp);
+    lh_writer_u64(writer, (uint64_t)lease->ttl.ns);
+    lh_writer_u64(writer, (uint64_t)tenant->granted_at.ns);
+    lh_writer_u64(writer, (uint64_t)tenant->renewed_at.ns);
+    lh_writer_u64(writer, tenant->id_hash);
+    lh_writer_u32(writer, tenant->renewals);
+    lh_writer_u8(writer, tenant->revoked);
+    lh_writer_slice_u8(writer, lh_texts_get(&host->tenants.texts, tenant->name, text));
+    lh_writer_slice_u8(writer, lh_texts_get(&host->tenants.texts, tenant->holder, text));
+}
+
+static uint32_t write_leases(struct lh_writer *writer, struct lh_host *host, struct lh_instant now)
+{
+    uint32_t count = 0;
+    for (uint32_t id = 1; id <= host->machine.used; id++) {
+        if (!lh_proposer_holds(&lh_machine_lease(&host->machine, id)->proposer, now))
+            continue;
+        write_lease(writer, host, id);
+        count++;
+    }
+    return count;
+}
+
+size_t lh_host_save(struct lh_host *host, struct lh_instant now,
+                    const struct lh_clock_binding *binding, uint8_t *out, size_t capacity)
+{
+    if (!lh_identity_acts(&host->identity) || lh_before(now, host->machine.quarantine_until))
+        return 0;
+    struct lh_writer writer = lh_writer_of(out, capacity);
+    uint8_t identity[LH_VALUE_BYTES_MAX];
+    size_t identity_size = lh_identity_describe(host, identity);
+    lh_writer_bytes(&writer, magic, sizeof magic);
+    lh_writer_slice_u8(&writer, lh_slice_of(identity, identity_size));
+    lh_writer_bytes(&writer, binding->kernel_boot_id, sizeof binding->kernel_boot_id);
+    lh_writer_u64(&writer, binding->time_namespace);
+    lh_writer_u64(&writer, (uint64_t)now.ns);
+    lh_writer_u64(&writer, host->machine.acceptors.floor);
+    lh_writer_u64(&writer, host->machine.seen > host->machine.counter ? host->machine.seen
+                                                                       : host->machine.counter);
+    uint8_t *counts = lh_writer_take(&writer, 8);
+    uint32_t records = write_records(&writer, &host->machine.acceptors);
+    uint32_t leases = write_leases(&writer, host, now);
+    if (writer.failed)
+        return 0;
+    lh_store_u32(counts, records);
+    lh_store_u32(counts + 4, leases);
+    lh_writer_u64(&writer, digest(lh_writer_slice(&writer)));
+    return writer.failed ? 0 : lh_writer_size_bytes(&writer);
+}
+
+static bool read_header(struct lh_reader *reader, struct header *ret)
+{
+    const uint8_t *found = lh_reader_take(reader, sizeof magic);
+    struct lh_slice identity = lh_reader_slice_u8(reader);
+    if (found == NULL || memcmp(found, magic, sizeof magic) != 0 ||
+        identity.size_bytes > sizeof ret->identity)
+        return false;
+    if (identity.size_bytes > 0)
+        memcpy(ret->identity, identity.data, identity.size_bytes);
+    ret->identity_size = identity.size_bytes;
+    lh_reader_bytes(reader, ret->binding.kernel_boot_id, sizeof ret->binding.kernel_boot_id);
+    ret->binding.time_namespace = lh_reader_u64(reader);
+    ret->saved_at = lh_reader_u64(reader);
+    ret->floor = lh_reader_u64(reader);
+    ret->counter = lh_reader_u64(reader);
+    ret->record_count = lh_reader_u32(reader);
+    ret->lease_count = lh_reader_u32(reader);
+    return !reader->failed;
+}
+
+// Everything the save is bound to. NULL if all of it is as it was.
+static const char *unbound(const struct lh_host *host, struct lh_instant now,
+                           const struct lh_clock_binding *binding, const struct header *header)
+{
+    uint8_t identity[LH_VALUE_BYTES_MAX];
+    size_t size = lh_identity_describe(host, identity);
+    if (!host->identity.loaded)
+        return "the data directory has no history";
+    if (size != header->identity_size || memcmp(identity, header->identity, size) != 0)
+        return "it was saved by another start, directory or configuration";
+    if (memcmp(binding->kernel_boot_id, header->binding.kernel_boot_id,
+               sizeof binding->kernel_boot_id) != 0 ||
+        binding->time_namespace != header->binding.time_namespace)
+        return "the machine was started again, or the clock is another one";
+    if ((uint64_t)now.ns < header->saved_at)
+        return "the clock is before the moment of the save";
+    return header->counter > LH_COUNTER_MAX || header->floor > LH_BALLOT_MAX ? "it is damaged" : NULL;
+}
+
+static bool read_record(struct lh_reader *reader, struct lh_acceptor_record *ret)
+{
+    ret->key.word[0] = lh_reader_u64(reader);
+    ret->key.word[1] = lh_reader_u64(reader);
+    ret->promised = lh_reader_u64(reader);
+    ret->ballot = lh_reader_u64(reader);
+    ret->deadline.ns = (int64_t)lh_reader_u64(reader);
+    ret->stamp = lh_reader_u64(reader);
+    return !reader->failed && ret->promised <= LH_BALLOT_MAX && ret->ballot <= ret->promised &&
+           ret->deadline.ns >= 0 && ret->stamp <= INT64_MAX;
+}
+
+struct saved_lease {
+    struct lh_key key;
+    struct lh_proposer proposer;
+    struct lh_duration ttl;
+    struct lh_instant granted_at, renewed_at;
+    uint64_t id_hash;
+    uint32_t renewals;
+    bool revoked;
+    struct lh_slice name, holder;
+};
+
+static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
+{
+    *ret = (struct saved_lease){.revoked = false};
+    ret->key.word[0] = lh_reader_u64(reader);
+    ret->key.word[1] = lh_reader_u64(reader);
+    ret->proposer.ballot = lh_reader_u64(reader);
+    ret->proposer.held = lh_reader_u64(reader);
+    ret->proposer.token = lh_reader_u64(reader);
+    ret->proposer.until.ns = (int64_t)lh_reader_u64(reader);
+    ret->proposer.stamp = lh_reader_u64(reader);
+    ret->ttl.ns = (int64_t)lh_reader_u64(reader);
+    ret->granted_at.ns = (int64_t)lh_reader_u64(reader);
+    ret->renewed_at.ns = (int64_t)lh_reader_u64(reader);
+    ret->id_hash = lh_reader_u64(reader);
+    ret->renewals = lh_reader_u32(reader);
+    ret->revoked = lh_reader_u8(reader) != 0;
+    ret->name = lh_reader_slice_u8(reader);
+    ret->holder = lh_reader_slice_u8(reader);
+    return !reader->failed && lh_ballot_valid(ret->proposer.held) &&
+           lh_ballot_valid(ret->proposer.token) && ret->proposer.ballot <= LH_BALLOT_MAX &&
+           ret->proposer.until.ns >= 0 && ret->ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
+           ret->ttl.ns <= LH_TTL_MAX_MS * LH_NS_PER_MS && ret->name.size_bytes > 0 &&
+           ret->granted_at.ns >= 0 && ret->renewed_at.ns >= 0;
+}
+
+static bool take_lease(struct lh_host *host, const struct saved_lease *saved, struct lh_instant now)
+{
+    enum lh_reason reason = LH_REASON_NONE;
+    if (!lh_proposer_holds(&saved->proposer, now))
+        return true; // it ended while nobody was here
+    uint32_t id = lh_tenant_open(host, saved->name, saved->key, &reason);
+    if (id == 0)
+        return false;
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    if (!lh_texts_put(&host->tenants.texts, saved->holder, &tenant->holder))
+        return false;
+    tenant->token = saved->proposer.token;
+    tenant->granted_at = saved->granted_at;
+    tenant->renewed_at = saved->renewed_at;
+    tenant->renewals = saved->renewals;
+    tenant->revoked = saved->revoked;
+    tenant->id_hash = saved->id_hash;
+    lh_machine_restore_lease(&host->machine, lh_machine_lease(&host->machine, id), &saved->proposer,
+                             saved->ttl);
+    return true;
+}
+
+// Reads the body; with `apply` false it only checks that all of it can be taken over.
+static bool read_body(struct lh_host *host, struct lh_reader reader, const struct header *header,
+                      struct lh_instant now, bool apply)
+{
+    for (uint32_t i = 0; i < header->record_count; i++) {
+        struct lh_acceptor_record record;
+        if (!read_record(&reader, &record))
+            return false;
+        if (apply && !lh_acceptors_restore(&host->machine.acceptors, &record))
+            return false;
+    }
+    for (uint32_t i = 0; i < header->lease_count; i++) {
+        struct saved_lease lease;
+        if (!read_lease(&reader, &lease) || (apply && !take_lease(host, &lease, now)))
+            return false;
+    }
+    return lh_reader_done(&reader);
+}
+
+const char *lh_host_restore(struct lh_host *host, struct lh_instant now,
+                            const struct lh_clock_binding *binding, struct lh_slice saved)
+{
+    if (saved.size_bytes < DIGEST_BYTES)
+        return "it is cut off";
+    struct lh_slice body = lh_slice_of(saved.data, saved.size_bytes - DIGEST_BYTES);
+    if (lh_load_u64(saved.data + body.size_bytes) != digest(body))
+        return "it is damaged";
+    struct lh_reader reader = lh_reader_of(body);
+    struct header header;
+    if (!read_header(&reader, &header))
+        return "it is of another version";
+    const char *reason = unbound(host, now, binding, &header);
+    if (reason != NULL)
+        return reason;
+    // More than fits means smaller tables than before: the memory is checked, then taken over whole.
+    if (header.record_count > host->config.max_leases ||
+        header.lease_count > host->config.max_leases ||
+        !read_body(host, reader, &header, now, false))
+        return "it does not fit: max-leases is smaller than before, or it is damaged";
+    if (!read_body(host, reader, &header, now, true))
+        return "it does not fit: max-leases is smaller than before";
+    host->identity.restored = true;
+    host->identity.restored_floor = header.floor;
+    host->identity.restored_counter = header.counter;
+    return NULL;
+}

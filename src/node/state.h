@@ -1,0 +1,19 @@
+// The file behind a clean restart (F4): state-dir/leasehold-NODE.state, which ought to be memory-backed, since it
+// is worth nothing once the machine was started again. It is removed as soon as it was read.
+#ifndef LH_NODE_STATE_H
+#define LH_NODE_STATE_H
+
+#include "host/driver.h"
+#include "node/config.h"
+#include "os/error.h"
+
+// Restores what the last start of this node saved. False if there is nothing or it cannot be used; `error`
+// then says why, or is empty if there is nothing.
+bool lh_state_restore(const struct lh_node_config *config, struct lh_host *host,
+                      struct lh_error *error);
+
+// Saves the host, which is handed no input from here on.
+bool lh_state_save(const struct lh_node_config *config, struct lh_host *host,
+                   struct lh_error *error);
+
+#endif
