@@ -23,7 +23,7 @@
 #define OVERDUE LH_WHEEL_SLOTS
 
 _Static_assert(OVERDUE + 1 < 1 << PLACE_BITS, "a place has room for every slot");
-_Static_assert(LH_WHEEL_CHAINS == 8, "a chain is three bits, and a bit of a byte");
+_Static_assert(LH_WHEEL_CHAINS == 16, "`filled` has a bit for each chain");
 
 static unsigned lowest_bit(uint64_t bits) {
     return (unsigned)__builtin_ctzll(bits);
@@ -96,29 +96,37 @@ static void chain_insert_sorted(struct lh_wheel_chain *chain, struct lh_wheel_ti
 
 static void slot_append(struct lh_wheel *wheel, size_t number, struct lh_wheel_timer *timer,
                         uint64_t order) {
-    unsigned chain = chain_of(order);
+    size_t level = number / LH_WHEEL_DIGITS;
+    unsigned chain_number = chain_of(order);
+    struct lh_wheel_chain *chain = &wheel->chains[number][chain_number];
+
     timer->place = place_in(order, number);
     if (wheel->filled[number] == 0) {
-        wheel->occupied[number / LH_WHEEL_DIGITS] |= UINT64_C(1) << number % LH_WHEEL_DIGITS;
-        wheel->levels |= UINT32_C(1) << number / LH_WHEEL_DIGITS;
+        wheel->occupied[level] |= UINT64_C(1) << number % LH_WHEEL_DIGITS;
+        wheel->levels |= UINT32_C(1) << level;
         wheel->earliest[number] = timer->deadline;
+    } else {
+        wheel->earliest[number] = lh_earlier(wheel->earliest[number], timer->deadline);
     }
-    wheel->earliest[number] = lh_earlier(wheel->earliest[number], timer->deadline);
-    wheel->filled[number] |= (uint8_t)(1 << chain);
-    chain_append(&wheel->chains[number][chain], timer);
+    wheel->filled[number] |= (uint16_t)(1 << chain_number);
+    chain_append(chain, timer);
+}
+
+static void slot_emptied(struct lh_wheel *wheel, size_t number) {
+    size_t level = number / LH_WHEEL_DIGITS;
+    wheel->occupied[level] &= ~(UINT64_C(1) << number % LH_WHEEL_DIGITS);
+    if (wheel->occupied[level] == 0)
+        wheel->levels &= ~(UINT32_C(1) << level);
 }
 
 static void slot_remove(struct lh_wheel *wheel, size_t number, struct lh_wheel_timer *timer) {
-    unsigned chain = chain_of(timer->place >> PLACE_BITS);
-    chain_remove(&wheel->chains[number][chain], timer);
-    if (wheel->chains[number][chain].first != NULL)
+    unsigned chain_number = chain_of(timer->place >> PLACE_BITS);
+    chain_remove(&wheel->chains[number][chain_number], timer);
+    if (wheel->chains[number][chain_number].first != NULL)
         return;
-    wheel->filled[number] &= (uint8_t) ~(1 << chain);
-    if (wheel->filled[number] != 0)
-        return;
-    wheel->occupied[number / LH_WHEEL_DIGITS] &= ~(UINT64_C(1) << number % LH_WHEEL_DIGITS);
-    if (wheel->occupied[number / LH_WHEEL_DIGITS] == 0)
-        wheel->levels &= ~(UINT32_C(1) << number / LH_WHEEL_DIGITS);
+    wheel->filled[number] &= (uint16_t) ~(1 << chain_number);
+    if (wheel->filled[number] == 0)
+        slot_emptied(wheel, number);
 }
 
 // The slot for a deadline at or after the position.
@@ -173,18 +181,26 @@ static struct lh_wheel_timer *oldest_in(const struct lh_wheel *wheel, size_t num
 // chain's turn comes again, the timer asked for has arrived from memory. False if `most` ran out.
 static bool drain(struct lh_wheel *wheel, size_t *most) {
     size_t number = wheel->draining - 1;
+    if (wheel->filled[number] == 0) { // all of it was cancelled between two turns
+        wheel->draining = 0;
+        return true;
+    }
     while (wheel->filled[number] != 0) {
         for (unsigned left = wheel->filled[number]; left != 0; left &= left - 1) {
-            struct lh_wheel_timer *timer = wheel->chains[number][lowest_bit(left)].first;
+            struct lh_wheel_chain *chain = &wheel->chains[number][lowest_bit(left)];
+            struct lh_wheel_timer *timer = chain->first;
             if (*most == 0)
                 return false;
             --*most;
-            __builtin_prefetch(timer->next, 1);
-            slot_remove(wheel, number, timer);
+            chain->first = timer->next;
+            if (chain->first == NULL)
+                wheel->filled[number] ^= (uint16_t)(left & -left);
+            __builtin_prefetch(chain->first, 1);
             slot_append(wheel, slot_for(wheel, (uint64_t)timer->deadline.ns), timer,
                         timer->place >> PLACE_BITS);
         }
     }
+    slot_emptied(wheel, number);
     wheel->draining = 0;
     return true;
 }

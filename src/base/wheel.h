@@ -23,7 +23,7 @@
 #define LH_WHEEL_SLOTS (LH_WHEEL_LEVELS * LH_WHEEL_DIGITS)
 // A slot keeps its timers in several chains, so that emptying it waits for several cache misses at
 // once instead of one after the other.
-#define LH_WHEEL_CHAINS 8
+#define LH_WHEEL_CHAINS 16
 
 // Zeroed memory is an idle timer. A scheduled one belongs to its wheel: it may be neither moved nor
 // freed. Reading `deadline` is allowed at any time.
@@ -37,7 +37,7 @@ struct lh_wheel_chain {
     struct lh_wheel_timer *first, *last;
 };
 
-// About 100 KB; its address may not change once it was used.
+// About 190 KB; its address may not change once it was used.
 struct lh_wheel {
     uint64_t position; // every timer in a slot has its deadline here or later
     uint64_t inserted; // timers ever scheduled: the order among equal deadlines
@@ -48,7 +48,7 @@ struct lh_wheel {
     struct lh_wheel_chain overdue; // scheduled for instants before `position`, sorted
     // For each slot: a bit for each chain that is not empty, and a bound that no timer in it is
     // before. The bound is exact unless the earliest timer was cancelled.
-    uint8_t filled[LH_WHEEL_SLOTS];
+    uint16_t filled[LH_WHEEL_SLOTS];
     struct lh_instant earliest[LH_WHEEL_SLOTS];
     struct lh_wheel_chain chains[LH_WHEEL_SLOTS][LH_WHEEL_CHAINS];
 };

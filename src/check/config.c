@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum value_kind { KIND_NUMBER, KIND_FLAG, KIND_ACCEPTORS, KIND_QUORUMS };
+enum value_kind { KIND_NUMBER, KIND_FLAG, KIND_ACCEPTORS, KIND_QUORUMS, KIND_DURATIONS };
 
 struct constant {
     const char *name;
@@ -23,33 +23,43 @@ struct constant {
 #define IN_LEASE (1u << LH_CHECK_LEASE)
 #define IN_IMPL (1u << LH_CHECK_IMPL)
 #define IN_COMPOSITION (1u << LH_CHECK_COMPOSITION)
+#define IN_CLOSED (1u << LH_CHECK_CLOSED)
 #define IN_BOTH (IN_LEASE | IN_IMPL)
+#define IN_LEASES (IN_BOTH | IN_CLOSED)
 #define FIELD(field) offsetof(struct lh_check_config, field)
 
 static const struct constant constants[] = {
-    {"Proposers", KIND_NUMBER, IN_BOTH | IN_COMPOSITION, FIELD(proposers), 1,
+    {"Proposers", KIND_NUMBER, IN_LEASES | IN_COMPOSITION, FIELD(proposers), 1,
      LH_CHECK_MAX_PROPOSERS},
-    {"Acceptors", KIND_NUMBER, IN_BOTH, FIELD(acceptors), 1, LH_CHECK_MAX_ACCEPTORS},
-    {"Ballots", KIND_NUMBER, IN_BOTH, FIELD(ballots), 1, LH_CHECK_MAX_BALLOTS},
+    {"Acceptors", KIND_NUMBER, IN_LEASES, FIELD(acceptors), 1, LH_CHECK_MAX_ACCEPTORS},
+    {"Ballots", KIND_NUMBER, IN_LEASES, FIELD(ballots), 1, LH_CHECK_MAX_BALLOTS},
     {"MaxTime", KIND_NUMBER, IN_BOTH | IN_COMPOSITION, FIELD(max_time), 0, 7},
     {"ProposerDuration", KIND_NUMBER, IN_BOTH, FIELD(proposer_duration), 0, 24},
     {"AcceptorDuration", KIND_NUMBER, IN_BOTH, FIELD(acceptor_duration), 0, 24},
-    {"Quarantine", KIND_NUMBER, IN_BOTH, FIELD(quarantine), 0, 24},
+    {"Quarantine", KIND_NUMBER, IN_LEASES, FIELD(quarantine), 0, 24},
     {"RetryTimeout", KIND_NUMBER, IN_IMPL, FIELD(retry_timeout), 1, 24},
     {"MaxNetwork", KIND_NUMBER, IN_BOTH, FIELD(max_network), 1, LH_CHECK_MAX_NETWORK},
     {"TimelyDispatch", KIND_FLAG, IN_IMPL, FIELD(timely_dispatch), 0, 1},
-    {"CrashableAcceptors", KIND_ACCEPTORS, IN_BOTH, FIELD(crashable_acceptors), 0, 0},
-    {"Quorums", KIND_QUORUMS, IN_BOTH, FIELD(quorums), 0, 0},
-    {"AllowCrash", KIND_FLAG, IN_BOTH, FIELD(allow_crash), 0, 1},
-    {"AllowRelease", KIND_FLAG, IN_BOTH, FIELD(allow_release), 0, 1},
+    {"CrashableAcceptors", KIND_ACCEPTORS, IN_LEASES, FIELD(crashable_acceptors), 0, 0},
+    {"Quorums", KIND_QUORUMS, IN_LEASES, FIELD(quorums), 0, 0},
+    {"AllowCrash", KIND_FLAG, IN_LEASES, FIELD(allow_crash), 0, 1},
+    {"AllowRelease", KIND_FLAG, IN_LEASES, FIELD(allow_release), 0, 1},
     {"AllowDrop", KIND_FLAG, IN_BOTH, FIELD(allow_drop), 0, 1},
-    {"AllowRenewal", KIND_FLAG, IN_BOTH, FIELD(allow_renewal), 0, 1},
-    {"AllowAbandon", KIND_FLAG, IN_LEASE, FIELD(allow_abandon), 0, 1},
+    {"AllowRenewal", KIND_FLAG, IN_LEASES, FIELD(allow_renewal), 0, 1},
+    {"AllowAbandon", KIND_FLAG, IN_LEASE | IN_CLOSED, FIELD(allow_abandon), 0, 1},
     {"AllowRedeliver", KIND_FLAG, IN_LEASE, FIELD(allow_redeliver), 0, 1},
     {"CrashDropsIncoming", KIND_FLAG, IN_BOTH, FIELD(crash_drops_incoming), 0, 1},
     {"RefuseLiveOverwrite", KIND_FLAG, IN_LEASE, FIELD(refuse_live_overwrite), 0, 1},
     {"Values", KIND_NUMBER, IN_COMPOSITION, FIELD(values), 1, 4},
     {"MaxSlot", KIND_NUMBER, IN_COMPOSITION, FIELD(max_slot), 1, 4},
+    {"ProposerDurations", KIND_DURATIONS, IN_CLOSED, FIELD(durations), 1, 7},
+    {"OneRoundRenewal", KIND_NUMBER, IN_CLOSED, FIELD(extends), 0, 3},
+    {"IdleForget", KIND_FLAG, IN_CLOSED, FIELD(idle_forget), 0, 1},
+    {"PromiseFloor", KIND_FLAG, IN_CLOSED, FIELD(promise_floor), 0, 1},
+    {"CleanRestart", KIND_FLAG, IN_CLOSED, FIELD(clean_restart), 0, 1},
+    {"Ceiling", KIND_FLAG, IN_CLOSED, FIELD(ceiling), 0, 1},
+    {"ClientOutlives", KIND_FLAG, IN_CLOSED, FIELD(client_outlives), 0, 1},
+    {"AllowReplace", KIND_FLAG, IN_CLOSED, FIELD(allow_replace), 0, 1},
     {"LeaseDuration", KIND_NUMBER, IN_COMPOSITION, FIELD(lease_duration), 1, 24},
 };
 
@@ -60,11 +70,30 @@ static const struct {
     enum lh_check_rule rule;
     uint32_t modules;
 } rules[] = {
-    {"late-timer", LH_WEAKEN_LATE_TIMER, IN_LEASE},
-    {"owner-only-release", LH_WEAKEN_OWNER_ONLY_RELEASE, IN_BOTH},
-    {"scalar-quorum", LH_WEAKEN_SCALAR_QUORUM, IN_BOTH},
-    {"stale-owner-open", LH_WEAKEN_STALE_OWNER_OPEN, IN_LEASE},
-    {"quorums", LH_WEAKEN_QUORUMS, IN_BOTH},
+    {"late-timer", LH_WEAKEN_LATE_TIMER, IN_LEASE | IN_CLOSED},
+    {"owner-only-release", LH_WEAKEN_OWNER_ONLY_RELEASE, IN_LEASES},
+    {"scalar-quorum", LH_WEAKEN_SCALAR_QUORUM, IN_LEASES},
+    {"stale-owner-open", LH_WEAKEN_STALE_OWNER_OPEN, IN_LEASE | IN_CLOSED},
+    {"quorums", LH_WEAKEN_QUORUMS, IN_LEASES},
+    {"live-overwrite", LH_WEAKEN_LIVE_OVERWRITE, IN_CLOSED},
+    {"overwrite-by-owner", LH_WEAKEN_OVERWRITE_BY_OWNER, IN_CLOSED},
+    {"recorded-again", LH_WEAKEN_RECORDED_AGAIN, IN_CLOSED},
+    {"not-held-open", LH_WEAKEN_NOT_HELD_OPEN, IN_CLOSED},
+    {"exclusion-set", LH_WEAKEN_EXCLUSION_SET, IN_CLOSED},
+    {"authority-set", LH_WEAKEN_AUTHORITY_SET, IN_CLOSED},
+    {"late-renewal-token", LH_WEAKEN_LATE_RENEWAL_TOKEN, IN_CLOSED},
+    {"forget-early", LH_WEAKEN_FORGET_EARLY, IN_CLOSED},
+    {"floor-lost", LH_WEAKEN_FLOOR_LOST, IN_CLOSED},
+    {"older-extend", LH_WEAKEN_OLDER_EXTEND, IN_CLOSED},
+    {"extend-expired", LH_WEAKEN_EXTEND_EXPIRED, IN_CLOSED},
+    {"extend-foreign", LH_WEAKEN_EXTEND_FOREIGN, IN_CLOSED},
+    {"extend-late", LH_WEAKEN_EXTEND_LATE, IN_CLOSED},
+    {"stamp-restarts", LH_WEAKEN_STAMP_RESTARTS, IN_CLOSED},
+    {"saved-twice", LH_WEAKEN_SAVED_TWICE, IN_CLOSED},
+    {"ceiling-promise", LH_WEAKEN_CEILING_PROMISE, IN_CLOSED},
+    {"ceiling-accept", LH_WEAKEN_CEILING_ACCEPT, IN_CLOSED},
+    {"ceiling-extend", LH_WEAKEN_CEILING_EXTEND, IN_CLOSED},
+    {"ballot-reuse", LH_WEAKEN_BALLOT_REUSE, IN_CLOSED},
 };
 
 #define RULE_COUNT (sizeof rules / sizeof rules[0])
@@ -78,7 +107,7 @@ const char *lh_check_module_name(enum lh_check_module module) {
 
 bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module) {
     for (unsigned i = 0; i < LH_CHECK_MODULES; i++) {
-        if (strcmp(text, module_names[i]) == 0 && i != LH_CHECK_CLOSED) {
+        if (strcmp(text, module_names[i]) == 0) {
             *ret_module = (enum lh_check_module)i;
             return true;
         }
@@ -101,8 +130,17 @@ void lh_check_config_default(struct lh_check_config *config, enum lh_check_modul
         .values = 2,
         .max_slot = 2,
         .lease_duration = 2,
+        .durations = 1 << 1,
         .timely_dispatch = true,
     };
+    if (module == LH_CHECK_CLOSED) {
+        config->ballots = 3;
+        config->allow_crash = true;
+        config->allow_release = true;
+        config->allow_renewal = true;
+        config->allow_abandon = true;
+        config->symmetry = true;
+    }
     snprintf(config->name, sizeof config->name, "%s", module_names[module]);
 }
 
@@ -181,6 +219,28 @@ static bool parse_quorums(const char *text, struct lh_check_config *config, char
     return true;
 }
 
+// "1,2" is the set of durations that attempts may have.
+static bool parse_durations(const char *text, const struct constant *constant, uint8_t *ret_set,
+                            char *error) {
+    uint32_t set = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (strchr("{}, ", *at) != NULL)
+            continue;
+        if (*at < '0' + constant->min || *at > '0' + constant->max) {
+            set = 0;
+            break;
+        }
+        set |= 1u << (*at - '1');
+    }
+    if (set == 0) {
+        snprintf(error, LH_CHECK_ERROR_SIZE, "%s=%s: list durations from %d to %d, as in %s=1,2",
+                 constant->name, text, constant->min, constant->max, constant->name);
+        return false;
+    }
+    *ret_set = (uint8_t)set;
+    return true;
+}
+
 static const struct constant *find_constant(const char *name, size_t length) {
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
         if (strlen(constants[i].name) == length && memcmp(constants[i].name, name, length) == 0)
@@ -216,6 +276,7 @@ bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
     case KIND_FLAG: return parse_flag(text, constant->name, (bool *)field, ret_error);
     case KIND_ACCEPTORS: return parse_acceptors(text, constant->name, (uint8_t *)field, ret_error);
     case KIND_QUORUMS: return parse_quorums(text, config, ret_error);
+    case KIND_DURATIONS: return parse_durations(text, constant, (uint8_t *)field, ret_error);
     }
     return false;
 }
@@ -248,6 +309,10 @@ bool lh_check_config_is_quorum(const struct lh_check_config *config, uint32_t ac
             return true;
     }
     return false;
+}
+
+uint8_t lh_check_config_longest(const struct lh_check_config *config) {
+    return (uint8_t)(32 - __builtin_clz(config->durations));
 }
 
 static void print_set(uint32_t set, char *text, size_t size) {
@@ -327,7 +392,24 @@ bool lh_check_config_validate(const struct lh_check_config *config,
                  config->acceptors);
         return false;
     }
+    if (config->module == LH_CHECK_CLOSED)
+        return validate_quorums(config, ret_error);
     return validate_durations(config, ret_error) && validate_quorums(config, ret_error);
+}
+
+// "1,3" for the bits 0 and 2.
+static void print_list(uint32_t set, char ret_value[64]) {
+    size_t used = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        if ((set & 1u << i) == 0)
+            continue;
+        if (used != 0)
+            ret_value[used++] = ',';
+        ret_value[used++] = (char)('1' + i);
+    }
+    ret_value[used] = '\0';
+    if (used == 0)
+        snprintf(ret_value, 64, "none");
 }
 
 bool lh_check_config_constant(const struct lh_check_config *config, size_t index,
@@ -351,20 +433,8 @@ bool lh_check_config_constant(const struct lh_check_config *config, size_t index
             snprintf(ret_value, 64, "%s",
                      *(const bool *)(base + constant->offset) ? "true" : "false");
             break;
-        case KIND_ACCEPTORS: {
-            char digits[8];
-            print_set(config->crashable_acceptors, digits, sizeof digits);
-            size_t used = 0;
-            for (const char *at = digits; *at != '\0'; at++) {
-                if (used != 0)
-                    ret_value[used++] = ',';
-                ret_value[used++] = *at;
-            }
-            ret_value[used] = '\0';
-            if (used == 0)
-                snprintf(ret_value, 64, "none");
-            break;
-        }
+        case KIND_ACCEPTORS: print_list(config->crashable_acceptors & 31u, ret_value); break;
+        case KIND_DURATIONS: print_list(config->durations, ret_value); break;
         case KIND_QUORUMS: {
             size_t used = 0;
             for (unsigned q = 0; q < config->quorum_count && used + 8 < 64; q++) {

@@ -34,6 +34,26 @@ enum lh_check_rule {
     LH_WEAKEN_SCALAR_QUORUM = 1 << 2,      // P2: answers are counted, not acceptors
     LH_WEAKEN_STALE_OWNER_OPEN = 1 << 3,   // P2: any record of one's own counts as open
     LH_WEAKEN_QUORUMS = 1 << 4,            // two quorums need not intersect
+    // The rest belong to the closed module.
+    LH_WEAKEN_LIVE_OVERWRITE = 1 << 5,      // A2 as in the paper: any ballot >= promised replaces
+    LH_WEAKEN_OVERWRITE_BY_OWNER = 1 << 6,  // A2: the owner suffices, whatever the base
+    LH_WEAKEN_RECORDED_AGAIN = 1 << 7,      // A2: a redelivered Accept restarts the exclusion
+    LH_WEAKEN_NOT_HELD_OPEN = 1 << 8,       // P2: the base need not be held any more
+    LH_WEAKEN_EXCLUSION_SET = 1 << 9,       // D at the acceptor: the new deadline, not the greater
+    LH_WEAKEN_AUTHORITY_SET = 1 << 10,      // D at the owner: likewise
+    LH_WEAKEN_LATE_RENEWAL_TOKEN = 1 << 11, // P4: a renewal completed too late keeps its token
+    LH_WEAKEN_FORGET_EARLY = 1 << 12,       // F1: one unit before the quarantine has passed
+    LH_WEAKEN_FLOOR_LOST = 1 << 13,         // F2: a restart forgets the floor
+    LH_WEAKEN_OLDER_EXTEND = 1 << 14,       // F3: answers to an older Extend count
+    LH_WEAKEN_EXTEND_EXPIRED = 1 << 15,     // F3: an expired record is revived
+    LH_WEAKEN_EXTEND_FOREIGN = 1 << 16,     // F3: any live record is answered for
+    LH_WEAKEN_STAMP_RESTARTS = 1 << 17,     // F3 with F4: n begins at 1 again
+    LH_WEAKEN_SAVED_TWICE = 1 << 18,        // F4: a saved state is not consumed
+    LH_WEAKEN_CEILING_PROMISE = 1 << 19,    // F5: not raised before a promise
+    LH_WEAKEN_CEILING_ACCEPT = 1 << 20,     // F5: not raised before an accept
+    LH_WEAKEN_CEILING_EXTEND = 1 << 21,     // F5: not raised before an extend
+    LH_WEAKEN_BALLOT_REUSE = 1 << 22,       // P1: a restarted node uses its last ballot again
+    LH_WEAKEN_EXTEND_LATE = 1 << 23,        // F3: an extend counts after the lease has ended
 };
 
 struct lh_check_config {
@@ -57,6 +77,16 @@ struct lh_check_config {
     uint8_t lease_duration;
     uint8_t quorum_count; // 0: majorities
     uint8_t quorums[LH_CHECK_MAX_QUORUMS];
+
+    // the closed module
+    uint8_t durations; // of attempts: bit d-1 for duration d
+    uint8_t extends;   // Extends a ballot; 0: no one-round renewal
+    bool idle_forget;
+    bool promise_floor;
+    bool clean_restart;
+    bool ceiling;
+    bool client_outlives;
+    bool allow_replace;
 
     bool timely_dispatch;
     bool allow_crash;
@@ -84,6 +114,9 @@ bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
 // Whether the constants fit each other and the limits of this checker; what to change if not.
 bool lh_check_config_validate(const struct lh_check_config *config,
                               char ret_error[LH_CHECK_ERROR_SIZE]);
+
+// The greatest attempt duration of the closed module: M.
+uint8_t lh_check_config_longest(const struct lh_check_config *config);
 
 // Whether the set of acceptors contains a quorum.
 bool lh_check_config_is_quorum(const struct lh_check_config *config, uint32_t acceptors);

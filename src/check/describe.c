@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "check/closed_model.h"
 #include "check/composition_model.h"
 #include "check/lease_model.h"
 
@@ -73,11 +74,40 @@ static void describe_lease_variable(const struct lh_model *model, uint32_t varia
     }
 }
 
+static void describe_closed_variable(const struct lh_model *model, uint32_t variable, char *text,
+                                     size_t size) {
+    static const char *const of_ballot[] = {"owner",    "duration", "acceptSent", "base",
+                                            "released", "extend1",  "extend2",    "extend3"};
+    static const char *const of_proposer[] = {"phase", "ballot",    "pending", "base", "held",
+                                              "token", "authority", "orphan",  "stamp"};
+    static const char *const of_acceptor[] = {
+        "promised", "record",        "exclusion",   "stamp",         "power", "silence",
+        "open",     "answered",      "stale",       "idle",          "cool",  "ceiling",
+        "saved",    "savedPromised", "savedRecord", "savedExclusion"};
+    const uint32_t proposers = lh_closed_proposer(&model->config, 0, 0);
+    const uint32_t acceptors = lh_closed_acceptor(&model->config, 0, 0);
+    if (variable < LH_C_ROWS)
+        add(text, size, "%s", variable == LH_C_MAX_TOKEN ? "maxToken" : "tokenBroken");
+    else if (variable < proposers)
+        add(text, size, "b%u.%s", (variable - LH_C_ROWS) / LH_CB_VARIABLES + 1,
+            of_ballot[(variable - LH_C_ROWS) % LH_CB_VARIABLES]);
+    else if (variable < acceptors)
+        add(text, size, "p%u.%s", (variable - proposers) / LH_CP_VARIABLES + 1,
+            of_proposer[(variable - proposers) % LH_CP_VARIABLES]);
+    else
+        add(text, size, "a%u.%s", (variable - acceptors) / LH_CA_VARIABLES + 1,
+            of_acceptor[(variable - acceptors) % LH_CA_VARIABLES]);
+}
+
 void lh_describe_variable(const struct lh_model *model, uint32_t variable, char *ret_text,
                           size_t size) {
     static const char *const of_leader[] = {"active",    "leaseDeadline", "leaderState",
                                             "recovered", "everRecovered", "appliedUpTo"};
     ret_text[0] = '\0';
+    if (model->config.module == LH_CHECK_CLOSED) {
+        describe_closed_variable(model, variable, ret_text, size);
+        return;
+    }
     if (model->config.module != LH_CHECK_COMPOSITION) {
         describe_lease_variable(model, variable, ret_text, size);
         return;
@@ -245,9 +275,98 @@ static void describe_process(const struct lh_model *model, const uint8_t *from,
     }
 }
 
+static void describe_closed(const struct lh_model *model, struct lh_action action,
+                            const uint8_t *from, const uint8_t *to, char *text) {
+    const unsigned name = action.process + 1u;
+    const unsigned b = action.message;
+    const struct lh_check_config *config = &model->config;
+    const uint8_t *p = from + lh_closed_proposer(config, action.process, 0);
+    const uint8_t *p_after = to + lh_closed_proposer(config, action.process, 0);
+    const uint8_t *a = from + lh_closed_acceptor(config, action.process, 0);
+    const uint8_t *a_after = to + lh_closed_acceptor(config, action.process, 0);
+    switch (action.kind) {
+    case LH_ACT_INIT: add(text, LH_DESCRIPTION_SIZE, "the initial state"); break;
+    case LH_ACT_TICK: add(text, LH_DESCRIPTION_SIZE, "time passes"); break;
+    case LH_ACT_START_ACQUIRE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u starts b%u for %u", name, action.argument,
+            to[lh_closed_ballot(action.argument, LH_CB_DURATION)]);
+        if (p_after[LH_CP_BASE] != 0)
+            add(text, LH_DESCRIPTION_SIZE, ", to renew b%u", p_after[LH_CP_BASE]);
+        break;
+    case LH_ACT_SEND_ACCEPT:
+        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum of promises and sends Accept(b%u)", name,
+            action.argument);
+        break;
+    case LH_ACT_ACTIVATE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum for b%u and owns the lease for %u", name,
+            action.argument, p_after[LH_CP_AUTHORITY]);
+        break;
+    case LH_ACT_ABANDON: add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt", name); break;
+    case LH_ACT_RELEASE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u releases b%u", name, action.argument);
+        break;
+    case LH_ACT_EXTEND:
+        add(text, LH_DESCRIPTION_SIZE, "p%u sends Extend(b%u, %u) for %u", name, p[LH_CP_HELD],
+            action.argument, p_after[LH_CP_PENDING]);
+        break;
+    case LH_ACT_EXTENDED:
+        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum for n = %u and owns the lease for %u",
+            name, action.argument, p_after[LH_CP_AUTHORITY]);
+        break;
+    case LH_ACT_CRASH_PROPOSER: add(text, LH_DESCRIPTION_SIZE, "p%u crashes", name); break;
+    case LH_ACT_RESTORE_PROPOSER:
+        add(text, LH_DESCRIPTION_SIZE, "p%u is restarted in order", name);
+        break;
+    case LH_ACT_DELIVER_PREPARE:
+        add(text, LH_DESCRIPTION_SIZE, "a%u promises b%u, ", name, b);
+        if (a[LH_CA_EXCLUSION] == 0)
+            add(text, LH_DESCRIPTION_SIZE, "no lease");
+        else
+            add(text, LH_DESCRIPTION_SIZE, "reports b%u", a[LH_CA_RECORD]);
+        if (a[LH_CA_OPEN] != a_after[LH_CA_OPEN])
+            add(text, LH_DESCRIPTION_SIZE, ": open");
+        break;
+    case LH_ACT_DELIVER_ACCEPT:
+        add(text, LH_DESCRIPTION_SIZE, "a%u accepts b%u, excludes others for %u", name, b,
+            a_after[LH_CA_EXCLUSION]);
+        break;
+    case LH_ACT_DELIVER_RELEASE:
+        add(text, LH_DESCRIPTION_SIZE, "a%u receives Release(b%u) and clears b%u", name, b,
+            a[LH_CA_RECORD]);
+        break;
+    case LH_ACT_DELIVER_EXTEND:
+        add(text, LH_DESCRIPTION_SIZE, "a%u answers Extend(b%u, %u), excludes others for %u", name,
+            b, action.argument, a_after[LH_CA_EXCLUSION]);
+        break;
+    case LH_ACT_CRASH_ACCEPTOR:
+        add(text, LH_DESCRIPTION_SIZE, "a%u crashes and forgets", name);
+        break;
+    case LH_ACT_RESTART_ACCEPTOR:
+        add(text, LH_DESCRIPTION_SIZE, "a%u restarts, silent for %u", name, a_after[LH_CA_SILENCE]);
+        break;
+    case LH_ACT_STOP_ACCEPTOR:
+        add(text, LH_DESCRIPTION_SIZE, "a%u is stopped in order and saves its state", name);
+        break;
+    case LH_ACT_RESTORE_ACCEPTOR:
+        add(text, LH_DESCRIPTION_SIZE, "a%u starts and restores the saved state", name);
+        break;
+    case LH_ACT_FORGET: add(text, LH_DESCRIPTION_SIZE, "a%u forgets the idle name", name); break;
+    case LH_ACT_LOWER_CEILING:
+        add(text, LH_DESCRIPTION_SIZE, "a%u lowers its ceiling to %u", name, action.argument);
+        break;
+    default:
+        add(text, LH_DESCRIPTION_SIZE, "a%u is replaced, floor b%u, silent for %u", name,
+            action.argument, a_after[LH_CA_SILENCE]);
+    }
+}
+
 void lh_describe_action(const struct lh_model *model, const uint8_t *from, struct lh_action action,
                         const uint8_t *to, char ret_text[LH_DESCRIPTION_SIZE]) {
     ret_text[0] = '\0';
+    if (model->config.module == LH_CHECK_CLOSED) {
+        describe_closed(model, action, from, to, ret_text);
+        return;
+    }
     const struct lh_message *m = NULL;
     if (model->config.module != LH_CHECK_COMPOSITION)
         m = &lh_lease_of(model)->messages[action.message];

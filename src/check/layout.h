@@ -27,7 +27,7 @@ struct lh_fp {
 };
 
 enum {
-    LH_LAYOUT_MAX_VARIABLES = 128,
+    LH_LAYOUT_MAX_VARIABLES = 192,
     LH_LAYOUT_MAX_STRIDE = 256,
     LH_LAYOUT_MAX_PACKED = 160,
 };

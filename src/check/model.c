@@ -3,12 +3,15 @@
 
 #include <stdlib.h>
 
+#include "check/closed_model.h"
 #include "check/composition_model.h"
 #include "check/lease_model.h"
 
 bool lh_model_open(struct lh_model *model, const struct lh_check_config *config) {
     if (config->module == LH_CHECK_COMPOSITION)
         return lh_composition_model_open(model, config);
+    if (config->module == LH_CHECK_CLOSED)
+        return lh_closed_model_open(model, config);
     return lh_lease_model_open(model, config);
 }
 
@@ -70,6 +73,16 @@ const char *lh_action_name(enum lh_action_kind kind) {
         [LH_ACT_FINISH_RECOVERY] = "FinishRecovery",
         [LH_ACT_BECOME_READY] = "BecomeReady",
         [LH_ACT_ADMIT] = "AdmitOrApply",
+        [LH_ACT_ACTIVATE] = "Activate",
+        [LH_ACT_EXTEND] = "SendExtend",
+        [LH_ACT_DELIVER_EXTEND] = "DeliverExtend",
+        [LH_ACT_EXTENDED] = "Extended",
+        [LH_ACT_FORGET] = "Forget",
+        [LH_ACT_LOWER_CEILING] = "LowerCeiling",
+        [LH_ACT_STOP_ACCEPTOR] = "StopAcceptor",
+        [LH_ACT_RESTORE_ACCEPTOR] = "RestoreAcceptor",
+        [LH_ACT_RESTORE_PROPOSER] = "RestoreProposer",
+        [LH_ACT_REPLACE_ACCEPTOR] = "ReplaceAcceptor",
     };
     return names[kind];
 }
@@ -93,6 +106,7 @@ const char *lh_invariant_name(enum lh_invariant invariant) {
         [LH_INV_READY_IMPLIES_RECOVERED] = "ReadyImpliesRecovered",
         [LH_INV_APPLIED_IMPLIES_CHOSEN] = "AppliedImpliesChosen",
         [LH_INV_LOG_PREFIX_CONSISTENCY] = "LogPrefixConsistency",
+        [LH_INV_TOKEN_ORDER] = "TokenOrder",
     };
     return names[invariant];
 }

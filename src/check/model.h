@@ -36,6 +36,16 @@ enum lh_action_kind {
     LH_ACT_FINISH_RECOVERY,
     LH_ACT_BECOME_READY,
     LH_ACT_ADMIT,
+    LH_ACT_ACTIVATE,
+    LH_ACT_EXTEND,
+    LH_ACT_DELIVER_EXTEND,
+    LH_ACT_EXTENDED,
+    LH_ACT_FORGET,
+    LH_ACT_LOWER_CEILING,
+    LH_ACT_STOP_ACCEPTOR,
+    LH_ACT_RESTORE_ACCEPTOR,
+    LH_ACT_RESTORE_PROPOSER,
+    LH_ACT_REPLACE_ACCEPTOR,
     LH_ACT_KINDS,
 };
 
@@ -65,6 +75,7 @@ enum lh_invariant {
     LH_INV_READY_IMPLIES_RECOVERED,
     LH_INV_APPLIED_IMPLIES_CHOSEN,
     LH_INV_LOG_PREFIX_CONSISTENCY,
+    LH_INV_TOKEN_ORDER,
     LH_INV_COUNT,
 };
 
@@ -80,6 +91,7 @@ struct lh_batch {
     uint32_t capacity;
     uint32_t parent;            // set by the caller before each expand
     bool keep_outside;          // for replaying a trace
+    bool keep_names;            // likewise: keep the names of processes as they are
     uint64_t generated;         // added to by expand
     enum lh_invariant violated; // by a successor outside the constraint
     uint32_t violated_parent;

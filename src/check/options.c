@@ -263,7 +263,8 @@ static bool choose_jobs(struct parser *parser) {
                             "name a configuration, or give --quick, --all or --module; "
                             "--list shows what there is");
         if (parser->module != NULL && !lh_check_module_parse(parser->module, &module))
-            return complain(parser, parser->module, "--module takes lease, impl or composition");
+            return complain(parser, parser->module,
+                            "--module takes lease, impl, composition or closed");
         lh_check_config_default(&config, module);
         return add_job(parser, &config, NULL);
     }
@@ -319,8 +320,12 @@ bool lh_check_options_parse(struct lh_check_options *options, int argc, char **a
     struct parser parser = {.options = options, .argc = argc, .argv = argv, .error = ret_error};
     if (!read_arguments(&parser))
         return false;
-    if (parser.closed)
-        return complain(&parser, "--network closed", "not built yet");
+    if (parser.closed) {
+        if (parser.module != NULL && strcmp(parser.module, "lease") != 0)
+            return complain(&parser, parser.module,
+                            "the closed network is a search over the lease module");
+        parser.module = "closed";
+    }
     if (!choose_jobs(&parser))
         return false;
     for (size_t i = 0; i < options->job_count; i++) {

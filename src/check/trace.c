@@ -11,11 +11,12 @@
 
 bool lh_trace_open(struct lh_trace *trace, const struct lh_model *model,
                    const struct lh_search_result *result) {
-    *trace = (struct lh_trace){.model = model,
-                               .invariant = result->invariant,
-                               .count = result->trace_states,
-                               .raw = calloc(result->trace_states, model->layout.stride),
-                               .actions = calloc(result->trace_states, sizeof(struct lh_action))};
+    *trace = (struct lh_trace){
+        .model = model,
+        .invariant = result->invariant,
+        .count = result->trace_states,
+        .raw = aligned_alloc(64, (size_t)result->trace_states * model->layout.stride),
+        .actions = calloc(result->trace_states, sizeof(struct lh_action))};
     bool opened = result->has_trace && trace->raw != NULL && trace->actions != NULL;
     for (uint32_t i = 0; i < trace->count && opened; i++)
         opened =

@@ -148,6 +148,7 @@ static bool daemon_killed(struct demo *demo) {
     if (stage->interrupted ||
         !lh_cluster_start(&stage->cluster, &stage->cluster.nodes[demo->victim], &error))
         return broke(demo, error.text);
+    stage->wrappers[demo->victim].ended_at = restarted; // its wrapper is started once it listens
     lh_timeline_event(&stage->timeline, restarted, "node %d's daemon is started again",
                       demo->victim + 1);
     if (!lh_demo_watch(stage, victim_serves, lh_ms(8000)))

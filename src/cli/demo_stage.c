@@ -319,6 +319,7 @@ void lh_demo_end_wrappers(struct lh_demo_stage *stage) {
         stage->interrupted = false; // the end is not interrupted
         lh_demo_watch(stage, wrappers_ended, lh_ms(2500));
     }
+    stage->timeline.drawn = false; // the picture stays as it is, and what follows stands below it
 }
 
 void lh_demo_stage_close(struct lh_demo_stage *stage) {

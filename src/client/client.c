@@ -38,6 +38,7 @@ struct lh_client {
     struct lh_instant ends_at;
     struct lh_instant sent;
     bool unreachable;
+    bool timed_out;
     struct lh_error error;
 
     uint8_t *out; // greeting and request
@@ -174,6 +175,7 @@ void lh_client_begin(struct lh_client *client, const char *const *words, size_t 
     client->current = client->next;
     client->ends_at = lh_after(lh_clock_now(), timeout);
     client->unreachable = false;
+    client->timed_out = false;
     client->state = LH_CLIENT_BUSY;
     client->in_size = 0;
     lh_resp_reply_parser_init(&client->parser, client->values, VALUES_MOST, REPLY_BYTES_MOST);
@@ -299,8 +301,10 @@ enum lh_client_state lh_client_advance(struct lh_client *client) {
         return client->state;
     if (do_what_can_be_done(client) != LH_CLIENT_BUSY)
         return client->state;
-    if (!lh_before(lh_clock_now(), client->ends_at))
+    if (!lh_before(lh_clock_now(), client->ends_at)) {
+        client->timed_out = true;
         return fail(client, client->stage == CONNECTING, "no answer in time", "");
+    }
     return LH_CLIENT_BUSY;
 }
 
@@ -356,6 +360,10 @@ const char *lh_client_error(const struct lh_client *client) {
 
 bool lh_client_unreachable(const struct lh_client *client) {
     return client->unreachable;
+}
+
+bool lh_client_timed_out(const struct lh_client *client) {
+    return client->timed_out;
 }
 
 // One endpoint's turn. True if the answer is to be taken; else the error says why not.

@@ -82,6 +82,9 @@ const char *lh_client_error(const struct lh_client *client);
 // Whether the last failure was that nothing could be connected to: no such socket, or refused.
 bool lh_client_unreachable(const struct lh_client *client);
 
+// Whether the last failure was that its time was over: the reason that tells least.
+bool lh_client_timed_out(const struct lh_client *client);
+
 // A request that may go to any endpoint: tries each in turn, and again until `timeout` has passed,
 // unless nothing listens at any of them. Answers that mean "ask another node" (-NOTREADY, -BUSY)
 // count as failures.

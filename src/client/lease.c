@@ -129,12 +129,14 @@ static void build(const struct lh_lease_call *call, struct lh_duration wait,
         add_duration(request, "WAIT", wait);
 }
 
-// Sends the request that is due. The node is given nine tenths of the time this side will wait, so
-// that it is the node that says "no quorum".
+// Sends the request that is due. An endpoint is asked to let us wait only once it has answered
+// without a wait: from then on silence means that we wait, while before it may mean that it hangs.
+// The node is given nine tenths of the time this side will wait, so that it is the node that says
+// "no quorum".
 static void send_request(struct lh_lease_call *call) {
     struct lh_instant now = lh_clock_now();
     struct lh_duration wait = {0};
-    if (call->verb == LH_LEASE_ACQUIRE && !call->resuming) {
+    if (call->verb == LH_LEASE_ACQUIRE && !call->resuming && call->in_contact) {
         wait = lh_left(now, call->wait_until);
         if (wait.ns > WAIT_AT_ONCE_NS)
             wait.ns = WAIT_AT_ONCE_NS;
@@ -147,7 +149,7 @@ static void send_request(struct lh_lease_call *call) {
     build(call, wait, node_timeout, &request);
     if (call->verb == LH_LEASE_RELEASE)
         call->lease->deadline = LH_PAST; // before the kernel has it
-    call->try_ends_wait = lh_after(now, wait);
+    call->wait_ends = lh_after(now, wait);
     call->pause_until = LH_PAST;
     lh_client_begin(call->client, request.words, request.count,
                     (struct lh_duration){wait.ns + timeout.ns});
@@ -167,18 +169,21 @@ static enum lh_lease_result refuse(struct lh_lease_call *call, const char *why) 
 // A quorum spoke: whatever was wrong before is over.
 static void quorum_answered(struct lh_lease_call *call) {
     call->failures = 0;
+    call->in_contact = true;
     if (call->verb == LH_LEASE_ACQUIRE)
         call->give_up_at = lh_after(lh_clock_now(), call->patience);
 }
 
 // One endpoint had no answer for us. The next is tried at once, after a whole round with a pause;
-// in the end the last reason is what the user reads.
+// in the end the user reads the last reason, unless it is only that time was over.
 static enum lh_lease_result endpoint_failed(struct lh_lease_call *call, const char *why) {
     size_t count = lh_client_endpoint_count(call->client);
     struct lh_instant now = lh_clock_now();
     call->failures++;
+    call->in_contact = false;
     lh_client_try_next(call->client);
-    lh_error_set(&call->error, "%s: %s", lh_client_endpoint(call->client), why);
+    if (!lh_client_timed_out(call->client) || call->error.text[0] == '\0')
+        lh_error_set(&call->error, "%s: %s", lh_client_endpoint(call->client), why);
     bool nobody_there = !call->reached && call->failures >= count;
     if (nobody_there || !lh_before(now, call->give_up_at))
         return LH_LEASE_NO_QUORUM;
@@ -235,7 +240,7 @@ static enum lh_lease_result held(struct lh_lease_call *call) {
     struct lh_instant now = lh_clock_now();
     if (!lh_before(now, call->wait_until))
         return LH_LEASE_HELD;
-    if (lh_before(now, call->try_ends_wait))
+    if (lh_before(now, call->wait_ends))
         return pause_for(call, PAUSE_MOST_NS); // it did not let us wait in line: do not hammer it
     send_request(call);
     return LH_LEASE_BUSY;

@@ -60,16 +60,17 @@ struct lh_lease_call {
     enum lh_lease_verb verb;
     struct lh_client *client;
     struct lh_lease *lease;
-    struct lh_duration ttl;          // to ask for; 0: the daemon's default
-    struct lh_instant wait_until;    // acquire: how long to stay in line
-    struct lh_duration patience;     // how long to go on without a quorum
-    struct lh_instant give_up_at;    // the patience ends, unless a quorum answers
-    struct lh_instant try_ends_wait; // when the WAIT of the request in flight ends
-    struct lh_instant pause_until;   // LH_PAST: a request is in flight
+    struct lh_duration ttl;        // to ask for; 0: the daemon's default
+    struct lh_instant wait_until;  // acquire: how long to stay in line
+    struct lh_duration patience;   // how long to go on without a quorum
+    struct lh_instant give_up_at;  // the patience ends, unless a quorum answers
+    struct lh_instant wait_ends;   // when the WAIT of the request in flight ends
+    struct lh_instant pause_until; // LH_PAST: a request is in flight
     bool resuming;           // acquire: our holder has it at another node; a renewal is in flight
     bool reached;            // some endpoint was connected to; as long as none was, one round
                              // of refused connections ends the call
     size_t failures;         // endpoints that failed one after another
+    bool in_contact;         // acquire: the endpoint has answered, so it may be asked to wait
     size_t turns;            // acquire: `turn` answered so many times in a row
     uint64_t id;             // acquire: the request's
     struct lh_answer answer; // the last one

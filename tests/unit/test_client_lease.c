@@ -88,21 +88,22 @@ static void test_a_renewal_that_comes_too_late_grants_nothing(void **state) {
 
 static void test_a_turn_is_sent_afresh_as_the_same_request(void **state) {
     (void)state;
-    FAKE_START(fake, "after 30 status=turn until-ns:=0", GRANTED(9, 5000000000));
+    FAKE_START(fake, "status=held token:=5 holder=ada node:=2", "after 30 status=turn until-ns:=0",
+               GRANTED(9, 5000000000));
     struct lh_client *client = open_client(fake.path);
     struct lh_lease lease = new_lease("me");
     struct lh_lease_call call;
     struct lh_instant before = lh_clock_now();
     lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, lh_ms(20000), lh_ms(5000));
     assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
-    assert_int_equal(fake.request_count, 2);
+    assert_int_equal(fake.request_count, 3);
     assert_true(lh_client_sent(client).ns >= before.ns + 30 * LH_NS_PER_MS); // a fresh reading
-    const char *first = strstr(fake.requests[0], "HOLDER me ID ");
-    const char *second = strstr(fake.requests[1], "HOLDER me ID ");
+    const char *first = strstr(fake.requests[1], "HOLDER me ID ");
+    const char *second = strstr(fake.requests[2], "HOLDER me ID ");
     assert_non_null(first);
     assert_non_null(second);
     assert_int_equal(strncmp(first, second, (size_t)(strstr(first, " WAIT") - first)), 0);
-    assert_non_null(strstr(fake.requests[0], " WAIT "));
+    assert_non_null(strstr(fake.requests[1], " WAIT "));
     lh_client_close(client);
     fake_stop(&fake);
 }
@@ -123,17 +124,20 @@ static void test_held_ends_an_acquisition_without_a_wait(void **state) {
     fake_stop(&fake);
 }
 
-// A node that does not let us wait in line is asked again, with pauses, until the wait is over.
+// Asked once without a wait, then to wait; a node that does not let us is asked again, with pauses.
 static void test_held_is_asked_again_while_the_wait_lasts(void **state) {
     (void)state;
-    FAKE_START(fake, "status=held token:=5 holder=ada node:=2", GRANTED(6, 5000000000));
+    FAKE_START(fake, "status=held token:=5 holder=ada node:=2",
+               "status=held token:=5 holder=ada node:=2", GRANTED(6, 5000000000));
     struct lh_client *client = open_client(fake.path);
     struct lh_lease lease = new_lease("me");
     struct lh_lease_call call;
     lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(5000));
     assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
     assert_int_equal(lease.token, 6);
-    assert_non_null(strstr(fake.requests[0], " WAIT 30000ms"));
+    assert_null(strstr(fake.requests[0], " WAIT "));
+    assert_non_null(strstr(fake.requests[1], " WAIT 30000ms"));
+    assert_non_null(strstr(fake.requests[2], " WAIT 30000ms"));
     lh_client_close(client);
     fake_stop(&fake);
 }
@@ -178,6 +182,22 @@ static void test_fails_over_from_a_daemon_that_hangs(void **state) {
     lh_client_close(client);
     fake_stop(&one);
     fake_stop(&two);
+}
+
+// A daemon that hangs is not waited for: the patience is the same however long the wait may be.
+static void test_a_wait_does_not_lengthen_the_patience(void **state) {
+    (void)state;
+    FAKE_START(fake, "silent");
+    struct lh_client *client = open_client(fake.path);
+    struct lh_lease lease = new_lease("me");
+    struct lh_lease_call call;
+    struct lh_instant before = lh_clock_now();
+    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(100));
+    assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+    assert_true(lh_left(before, lh_clock_now()).ns < 20 * LH_NS_PER_S); // WAIT is 30 s
+    assert_null(strstr(fake.requests[0], " WAIT "));
+    lh_client_close(client);
+    fake_stop(&fake);
 }
 
 static void test_no_quorum_ends_with_the_patience(void **state) {
@@ -402,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_held_is_asked_again_while_the_wait_lasts),
         cmocka_unit_test(test_our_own_lease_at_another_node_is_resumed),
         cmocka_unit_test(test_fails_over_from_a_daemon_that_hangs),
+        cmocka_unit_test(test_a_wait_does_not_lengthen_the_patience),
         cmocka_unit_test(test_no_quorum_ends_with_the_patience),
         cmocka_unit_test(test_nothing_listening_ends_at_once),
         cmocka_unit_test(test_a_renewal_ends_with_the_lease),

@@ -1,0 +1,193 @@
+// Domains, invariants, and the state that stands for an orbit. The rules are in closed_actions.c.
+#include "check/closed_model.h"
+
+#include <stdlib.h>
+
+#include "check/closed_rules.h"
+
+static void init(const struct lh_model *model, uint8_t *ret_raw) {
+    memset(ret_raw, 0, model->layout.stride);
+    lh_closed_settle(model, ret_raw);
+}
+
+// At most one client anywhere has authority, daemons that are gone included; and tokens rise.
+static enum lh_invariant violated(const struct lh_model *model, const uint8_t *raw) {
+    uint32_t holders = 0;
+    if (!lh_layout_in_domain(&model->layout, raw))
+        return LH_INV_TYPE_OK;
+    for (uint32_t p = 0; p < model->config.proposers; p++) {
+        const uint8_t *row = raw + lh_closed_proposer(&model->config, p, 0);
+        holders += row[LH_CP_AUTHORITY] != 0;
+        holders += row[LH_CP_ORPHAN] != 0;
+    }
+    if (holders > 1)
+        return LH_INV_LEASE_EXCLUSIVITY;
+    return raw[LH_C_TOKEN_BROKEN] ? LH_INV_TOKEN_ORDER : LH_INV_NONE;
+}
+
+static void sort_acceptors(const struct lh_check_config *config, uint8_t *raw) {
+    uint8_t *rows = raw + lh_closed_acceptor(config, 0, 0);
+    for (uint32_t i = 1; i < config->acceptors; i++) {
+        uint8_t row[LH_CA_VARIABLES];
+        memcpy(row, rows + i * LH_CA_VARIABLES, sizeof row);
+        uint32_t at = i;
+        while (at > 0 && memcmp(rows + (at - 1) * LH_CA_VARIABLES, row, sizeof row) > 0) {
+            memcpy(rows + at * LH_CA_VARIABLES, rows + (at - 1) * LH_CA_VARIABLES, sizeof row);
+            at--;
+        }
+        memcpy(rows + at * LH_CA_VARIABLES, row, sizeof row);
+    }
+}
+
+static uint8_t rename_mask(uint8_t mask, const uint8_t *names) {
+    uint32_t renamed = 0;
+    for (uint32_t p = 0; p < LH_CHECK_MAX_PROPOSERS; p++) {
+        if (mask & 1u << p)
+            renamed |= 1u << names[p];
+    }
+    return (uint8_t)renamed;
+}
+
+// Proposer p becomes names[p].
+static void rename_proposers(const struct lh_check_config *config, const uint8_t *names,
+                             const uint8_t *raw, uint8_t *ret_raw) {
+    for (uint32_t b = 1; b <= config->ballots; b++) {
+        const uint8_t owner = raw[lh_closed_ballot(b, LH_CB_OWNER)];
+        if (owner != 0)
+            ret_raw[lh_closed_ballot(b, LH_CB_OWNER)] = (uint8_t)(names[owner - 1] + 1);
+    }
+    for (uint32_t p = 0; p < config->proposers; p++)
+        memcpy(ret_raw + lh_closed_proposer(config, names[p], 0),
+               raw + lh_closed_proposer(config, p, 0), LH_CP_VARIABLES);
+    for (uint32_t a = 0; a < config->acceptors; a++) {
+        uint8_t *row = ret_raw + lh_closed_acceptor(config, a, 0);
+        row[LH_CA_OPEN] = rename_mask(row[LH_CA_OPEN], names);
+        row[LH_CA_ANSWERED] = rename_mask(row[LH_CA_ANSWERED], names);
+        row[LH_CA_STALE] = rename_mask(row[LH_CA_STALE], names);
+    }
+}
+
+void lh_closed_canonical(const struct lh_model *model, uint8_t *raw) {
+    static const uint8_t permutations[6][LH_CHECK_MAX_PROPOSERS] = {
+        {0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}};
+    static const uint8_t counts[LH_CHECK_MAX_PROPOSERS + 1] = {1, 1, 2, 6};
+    const struct lh_check_config *config = &model->config;
+    const struct lh_closed *closed = model->private;
+    const uint32_t used = model->layout.variable_count;
+    if (!config->symmetry)
+        return;
+    uint8_t original[LH_LAYOUT_MAX_STRIDE];
+    uint8_t other[LH_LAYOUT_MAX_STRIDE];
+    memcpy(original, raw, used);
+    if (closed->sortable)
+        sort_acceptors(config, raw);
+    for (uint32_t i = 1; i < counts[config->proposers]; i++) {
+        memcpy(other, original, used);
+        rename_proposers(config, permutations[i], original, other);
+        if (closed->sortable)
+            sort_acceptors(config, other);
+        if (memcmp(other, raw, used) < 0)
+            memcpy(raw, other, used);
+    }
+}
+
+static void close_model(struct lh_model *model) {
+    lh_layout_close(&model->layout);
+    free(model->private);
+    model->private = NULL;
+}
+
+static void set_ballot_domains(const struct lh_check_config *config, uint8_t *limit) {
+    const uint8_t longest = lh_check_config_longest(config);
+    for (uint32_t b = 1; b <= config->ballots; b++) {
+        uint8_t *row = limit + lh_closed_ballot(b, 0);
+        row[LH_CB_OWNER] = config->proposers;
+        row[LH_CB_DURATION] = longest;
+        row[LH_CB_ACCEPT_SENT] = 1;
+        row[LH_CB_BASE] = config->allow_renewal ? config->ballots : 0;
+        row[LH_CB_RELEASED] = config->allow_release;
+        for (uint32_t n = 0; n < config->extends; n++)
+            row[LH_CB_EXTEND + n] = longest;
+    }
+}
+
+static void set_proposer_domains(const struct lh_check_config *config, uint8_t *limit) {
+    const uint8_t longest = lh_check_config_longest(config);
+    for (uint32_t p = 0; p < config->proposers; p++) {
+        uint8_t *row = limit + lh_closed_proposer(config, p, 0);
+        row[LH_CP_PHASE] = config->extends != 0 ? LH_C_EXTENDING : LH_C_ACCEPTING;
+        row[LH_CP_BALLOT] = config->ballots;
+        row[LH_CP_PENDING] = longest;
+        row[LH_CP_BASE] = config->allow_renewal ? config->ballots : 0;
+        row[LH_CP_HELD] = config->ballots;
+        row[LH_CP_TOKEN] = config->promise_floor ? config->ballots : 0;
+        row[LH_CP_AUTHORITY] = longest;
+        row[LH_CP_ORPHAN] = config->client_outlives ? longest : 0;
+        row[LH_CP_STAMP] = config->extends;
+    }
+}
+
+static void set_acceptor_domains(const struct lh_check_config *config, uint8_t *limit) {
+    const uint8_t longest = lh_check_config_longest(config);
+    const uint8_t proposers = (uint8_t)((1u << config->proposers) - 1);
+    const uint8_t wait = longest > config->quarantine ? longest : config->quarantine;
+    for (uint32_t a = 0; a < config->acceptors; a++) {
+        uint8_t *row = limit + lh_closed_acceptor(config, a, 0);
+        row[LH_CA_PROMISED] = config->ballots;
+        row[LH_CA_RECORD] = config->ballots;
+        row[LH_CA_EXCLUSION] = longest;
+        row[LH_CA_STAMP] = config->extends;
+        row[LH_CA_POWER] = LH_C_STOPPED;
+        row[LH_CA_SILENCE] = wait;
+        row[LH_CA_OPEN] = proposers;
+        row[LH_CA_ANSWERED] = proposers;
+        row[LH_CA_STALE] = config->weaken & LH_WEAKEN_OLDER_EXTEND ? proposers : 0;
+        row[LH_CA_IDLE] = config->idle_forget || config->ceiling ? wait : 0;
+        row[LH_CA_COOL] = config->ceiling ? wait : 0;
+        row[LH_CA_CEILING] = config->ceiling ? longest : 0;
+        row[LH_CA_SAVED] = config->clean_restart;
+        row[LH_CA_SAVED_PROMISED] = config->clean_restart ? config->ballots : 0;
+        row[LH_CA_SAVED_RECORD] = config->clean_restart ? config->ballots : 0;
+        row[LH_CA_SAVED_EXCLUSION] = config->clean_restart ? longest : 0;
+    }
+}
+
+static uint32_t count_successors(const struct lh_check_config *config) {
+    const uint32_t durations = (uint32_t)__builtin_popcount(config->durations);
+    const uint32_t per_message = 3u + config->extends;
+    return config->ballots * config->acceptors * per_message +
+           config->proposers * (config->ballots * durations + 7u + durations) +
+           config->acceptors * (5u + 8u) + 1u;
+}
+
+bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *config) {
+    struct lh_closed *closed = calloc(1, sizeof *closed);
+    *model = (struct lh_model){.config = *config,
+                               .private = closed,
+                               .init = init,
+                               .expand = lh_closed_expand,
+                               .violated = violated,
+                               .close = close_model};
+    if (closed == NULL)
+        return false;
+    for (uint32_t set = 0; set < 1u << config->acceptors; set++)
+        closed->quorum[set] = config->weaken & LH_WEAKEN_SCALAR_QUORUM
+                                  ? set != 0
+                                  : lh_check_config_is_quorum(config, set);
+    closed->crashable = config->crashable_acceptors != 0 ? config->crashable_acceptors
+                                                         : (1u << config->acceptors) - 1;
+    closed->sortable = config->quorum_count == 0 && config->crashable_acceptors == 0;
+    closed->longest = lh_check_config_longest(config);
+    struct lh_layout *layout = &model->layout;
+    layout->variable_count = lh_closed_acceptor(config, config->acceptors, 0);
+    layout->limit[LH_C_MAX_TOKEN] = config->promise_floor ? config->ballots : 0;
+    layout->limit[LH_C_TOKEN_BROKEN] = config->promise_floor;
+    set_ballot_domains(config, layout->limit);
+    set_proposer_domains(config, layout->limit);
+    set_acceptor_domains(config, layout->limit);
+    model->max_successors = count_successors(config);
+    if (lh_layout_open(layout, 1, 0))
+        return true;
+    close_model(model);
+    return false;
+}
