@@ -1,7 +1,7 @@
-// The commands of the client port: one static table says each one's name, how many words it takes, who carries
-// it out and what it is for; COMMAND, HELP, usage errors and suggestions all read that table. A handler gets
-// the words of one request, checks them, and either writes a reply or makes a request whose result is
-// written later (reply.h).
+// The commands of the client port: one static table says each one's name, how many words it takes,
+// who carries it out and what it is for; COMMAND, HELP, usage errors and suggestions all read that
+// table. A handler gets the words of one request, checks them, and either writes a reply or makes a
+// request whose result is written later (reply.h).
 #ifndef LH_HOST_COMMAND_H
 #define LH_HOST_COMMAND_H
 
@@ -31,7 +31,8 @@ struct lh_command {
     const char *summary;
 };
 
-// One command being carried out. Words are the client's own bytes, valid until the handler makes a request.
+// One command being carried out. Words are the client's own bytes, valid until the handler makes a
+// request.
 struct lh_call {
     struct lh_host *host;
     struct lh_session *session;
@@ -56,8 +57,8 @@ const struct lh_command *lh_command_find(struct lh_slice name, struct lh_slice s
 // Carries out one request of at least one word.
 void lh_command_run(struct lh_call *call);
 
-// Refuses: "-CODE text". Each % and $ in `format` stands for the next of `values`: % for a stranger's words, which
-// are made printable and cut to a length that fits a line, $ for our own.
+// Refuses: "-CODE text". Each % and $ in `format` stands for the next of `values`: % for a
+// stranger's words, which are made printable and cut to a length that fits a line, $ for our own.
 void lh_call_refuse(struct lh_call *call, const char *code, const char *format,
                     const struct lh_slice *values);
 #define LH_VALUES(...) ((const struct lh_slice[]){__VA_ARGS__})
@@ -108,7 +109,8 @@ void lh_command_command_count(struct lh_call *call);
 void lh_command_command_docs(struct lh_call *call);
 void lh_command_command_list(struct lh_call *call);
 
-// Gives this connection a name, or none if it is empty; refuses one that is not printable ASCII without spaces.
+// Gives this connection a name, or none if it is empty; refuses one that is not printable ASCII
+// without spaces.
 bool lh_call_takes_client_name(struct lh_call *call, struct lh_slice name);
 
 // The version of Redis whose connection commands these are: what clients look for in INFO.

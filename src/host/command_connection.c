@@ -1,20 +1,21 @@
-// What clients say about the connection itself, most of it unasked: HELLO AUTH PING ECHO QUIT RESET SELECT. The
-// words, errors and replies are those of Redis, because client libraries look for them; where Redis has
-// something that is not here (passwords, databases) the answer is the one it gives when that is not in use.
+// What clients say about the connection itself, most of it unasked: HELLO AUTH PING ECHO QUIT RESET
+// SELECT. The words, errors and replies are those of Redis, because client libraries look for them;
+// where Redis has something that is not here (passwords, databases) the answer is the one it gives
+// when that is not in use.
 #include "base/text.h"
 #include "host/command.h"
 
 static const struct lh_slice default_user = LH_SLICE_INIT("default");
 
 // As Redis without a password: its default user takes any, and there is no other user.
-static bool takes_user(struct lh_call *call, struct lh_slice user)
-{
+static bool takes_user(struct lh_call *call, struct lh_slice user) {
     if (lh_slice_equal(user, default_user))
         return true;
-    lh_call_refuse(call, "WRONGPASS",
-                   "invalid username-password pair or user is disabled. There are no users here but "
-                   "'default': the permissions of the socket say who may connect",
-                   NULL);
+    lh_call_refuse(
+        call, "WRONGPASS",
+        "invalid username-password pair or user is disabled. There are no users here but "
+        "'default': the permissions of the socket say who may connect",
+        NULL);
     return false;
 }
 
@@ -26,8 +27,7 @@ struct hello {
     struct lh_slice name;
 };
 
-static bool takes_version(struct lh_call *call, struct lh_slice word, struct hello *hello)
-{
+static bool takes_version(struct lh_call *call, struct lh_slice word, struct hello *hello) {
     uint64_t version;
     if (!lh_u64_parse(word, &version)) {
         lh_call_refuse(call, "ERR", "Protocol version is not an integer or out of range: '%'",
@@ -44,8 +44,7 @@ static bool takes_version(struct lh_call *call, struct lh_slice word, struct hel
 }
 
 // The options behind the version: each is checked before any of them has an effect.
-static bool takes_hello_options(struct lh_call *call, struct hello *hello)
-{
+static bool takes_hello_options(struct lh_call *call, struct hello *hello) {
     for (size_t i = 2; i < call->word_count;) {
         size_t left = call->word_count - i;
         if (lh_slice_equal_ignoring_case(call->words[i], LH_SLICE("AUTH")) && left >= 3) {
@@ -58,16 +57,14 @@ static bool takes_hello_options(struct lh_call *call, struct hello *hello)
             i += 2;
         } else {
             lh_call_refuse(call, "ERR", "Syntax error in HELLO option '%': it takes $",
-                           LH_VALUES(call->words[i],
-                                     lh_slice_of_string(call->command->arguments)));
+                           LH_VALUES(call->words[i], lh_slice_of_string(call->command->arguments)));
             return false;
         }
     }
     return true;
 }
 
-void lh_command_hello(struct lh_call *call)
-{
+void lh_command_hello(struct lh_call *call) {
     struct lh_session *session = call->session;
     struct hello hello = {.protocol = session->protocol};
     if (call->word_count > 1 && !takes_version(call, call->words[1], &hello))
@@ -98,13 +95,13 @@ void lh_command_hello(struct lh_call *call)
 
 // --- the others ---
 
-void lh_command_auth(struct lh_call *call)
-{
+void lh_command_auth(struct lh_call *call) {
     if (call->word_count == 2)
-        lh_call_refuse(call, "ERR",
-                       "AUTH <password> called without any password configured for the default user. "
-                       "Are you sure your configuration is correct?",
-                       NULL);
+        lh_call_refuse(
+            call, "ERR",
+            "AUTH <password> called without any password configured for the default user. "
+            "Are you sure your configuration is correct?",
+            NULL);
     else if (call->word_count > 3)
         lh_call_refuse(call, "ERR", "syntax error: AUTH takes $",
                        LH_VALUES(lh_slice_of_string(call->command->arguments)));
@@ -113,8 +110,7 @@ void lh_command_auth(struct lh_call *call)
 }
 
 // A RESP2 session that watches gets its PONG in the form of a message, as its reader expects.
-void lh_command_ping(struct lh_call *call)
-{
+void lh_command_ping(struct lh_call *call) {
     const struct lh_session *session = call->session;
     struct lh_slice message = call->word_count > 1 ? call->words[1] : (struct lh_slice){NULL, 0};
     if (call->word_count > 2) {
@@ -134,22 +130,19 @@ void lh_command_ping(struct lh_call *call)
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_echo(struct lh_call *call)
-{
+void lh_command_echo(struct lh_call *call) {
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_bulk(&reply, call->words[1]);
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_quit(struct lh_call *call)
-{
+void lh_command_quit(struct lh_call *call) {
     lh_call_ok(call);
     lh_reply_close(call->effects, call->session_id);
     call->session->closing = true;
 }
 
-void lh_command_reset(struct lh_call *call)
-{
+void lh_command_reset(struct lh_call *call) {
     lh_watch_remove_all(call->host, call->session_id);
     call->session->protocol = LH_RESP2;
     call->session->name_size = 0;
@@ -158,8 +151,7 @@ void lh_command_reset(struct lh_call *call)
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_select(struct lh_call *call)
-{
+void lh_command_select(struct lh_call *call) {
     uint64_t index;
     if (!lh_u64_parse(call->words[1], &index))
         lh_call_refuse(call, "ERR", "invalid DB index '%': only 0 is there",

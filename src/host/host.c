@@ -167,6 +167,9 @@ uint64_t lh_host_persist(struct lh_host *host, struct lh_host_effects *effects,
 static void settle_durable(struct lh_host *host, const struct lh_lease_effects *wanted,
                            struct lh_host_effects *effects)
 {
+    // Until it acts a node issues nothing; what it begins with is exactly what its last write made durable.
+    if (!lh_identity_acts(&host->identity))
+        return;
     for (unsigned i = 0; i < wanted->notice_count; i++) {
         const struct lh_notice *notice = &wanted->notices[i];
         if (notice->kind == LH_NOTICE_RESERVE)

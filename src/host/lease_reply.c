@@ -1,6 +1,6 @@
-// How the result of a LEASE command is written: a map that begins with its status. Which keys follow is a matter
-// of the status alone, and stands in one table. Wherever `until-ns` may grant something, `rate-ppm` stands
-// beside it: a client that shrank by nothing would believe too long.
+// How the result of a LEASE command is written: a map that begins with its status. Which keys
+// follow is a matter of the status alone, and stands in one table. Wherever `until-ns` may grant
+// something, `rate-ppm` stands beside it: a client that shrank by nothing would believe too long.
 #include "base/text.h"
 #include "host/command.h"
 
@@ -24,11 +24,10 @@ enum {
 
 #define HAS_LEASE (HAS_NAME | HAS_TOKEN | HAS_HOLDER | HAS_NODE)
 #define HAS_VIEW                                                                                   \
-    (HAS_LEASE | HAS_REMAINING | HAS_AGE | HAS_RENEWALS | HAS_RENEWED_AGO | HAS_NEXT_OWNER |        \
+    (HAS_LEASE | HAS_REMAINING | HAS_AGE | HAS_RENEWALS | HAS_RENEWED_AGO | HAS_NEXT_OWNER |       \
      HAS_REASON)
 
-static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
-{
+static unsigned keys_of(enum lh_request_kind kind, enum lh_status status) {
     if (kind == LH_REQUEST_GET)
         return HAS_VIEW;
     switch (status) {
@@ -50,29 +49,25 @@ static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
     return HAS_NAME | HAS_REASON;
 }
 
-static unsigned pairs_of(unsigned keys)
-{
+static unsigned pairs_of(unsigned keys) {
     unsigned pairs = (keys & HAS_NEXT_OWNER) != 0;
     for (; keys != 0; keys &= keys - 1)
         pairs++;
     return pairs;
 }
 
-static void write_number(struct lh_writer *writer, const char *key, int64_t value)
-{
+static void write_number(struct lh_writer *writer, const char *key, int64_t value) {
     lh_resp_write_text(writer, key);
     lh_resp_write_integer(writer, value);
 }
 
-static void write_bytes(struct lh_writer *writer, const char *key, struct lh_slice value)
-{
+static void write_bytes(struct lh_writer *writer, const char *key, struct lh_slice value) {
     lh_resp_write_text(writer, key);
     lh_resp_write_bulk(writer, value);
 }
 
 static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_host *host,
-                       const struct lh_result *result, struct lh_slice name)
-{
+                       const struct lh_result *result, struct lh_slice name) {
     if ((keys & HAS_NAME) != 0)
         write_bytes(writer, "name", name);
     if ((keys & HAS_TOKEN) != 0)
@@ -108,8 +103,7 @@ static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_
 }
 
 static void write_entry(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                        const struct lh_entry *entry)
-{
+                        const struct lh_entry *entry) {
     lh_resp_write_map(writer, protocol, 9);
     write_bytes(writer, "name", entry->name);
     write_number(writer, "token", (int64_t)entry->token);
@@ -122,11 +116,10 @@ static void write_entry(struct lh_writer *writer, enum lh_resp_protocol protocol
     write_number(writer, "ttl-ms", lh_floor_ms(entry->ttl));
 }
 
-// The entries were checked when they came from a peer; they are read twice only to be counted, because a map's
-// length comes first.
+// The entries were checked when they came from a peer; they are read twice only to be counted,
+// because a map's length comes first.
 static void write_list(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                       const struct lh_result *result)
-{
+                       const struct lh_result *result) {
     struct lh_reader reader = lh_reader_of(result->entries);
     struct lh_entry entry;
     char cursor[LH_INTEGER_TEXT_BYTES];
@@ -149,8 +142,7 @@ static void write_list(struct lh_writer *writer, enum lh_resp_protocol protocol,
 }
 
 // A full table of ours, said as an error, since it is no answer about the lease.
-static void write_busy(struct lh_writer *writer, const struct lh_result *result)
-{
+static void write_busy(struct lh_writer *writer, const struct lh_result *result) {
     char line[256];
     struct lh_writer text = lh_writer_of(line, sizeof line);
     lh_writer_string(&text, "BUSY ");
@@ -161,8 +153,7 @@ static void write_busy(struct lh_writer *writer, const struct lh_result *result)
 
 void lh_lease_write_result(struct lh_writer *writer, enum lh_resp_protocol protocol,
                            const struct lh_host *host, const struct lh_request *request,
-                           const struct lh_result *result)
-{
+                           const struct lh_result *result) {
     if (result->status == LH_STATUS_BUSY) {
         write_busy(writer, result);
         return;

@@ -1,5 +1,5 @@
-// What a node says of itself, for CLUSTER STATUS and INFO alike: its state in one word, why, and its counters by
-// name. The names are stable: people's dashboards hang on them.
+// What a node says of itself, for CLUSTER STATUS and INFO alike: its state in one word, why, and
+// its counters by name. The names are stable: people's dashboards hang on them.
 #ifndef LH_HOST_STATUS_H
 #define LH_HOST_STATUS_H
 

@@ -6,6 +6,7 @@
 
 #define TURN_LASTS LH_NS_PER_S
 #define START_RETRY (20 * LH_NS_PER_MS)
+#define SLOT_MIN (2 * LH_NS_PER_MS)
 
 static void next(struct lh_host *host, uint32_t id, struct lh_instant now,
                  struct lh_host_effects *effects);
@@ -181,12 +182,16 @@ static void tell_event(struct lh_host *host, uint32_t id, enum lh_event_kind kin
 
 // --- the tenant's own clock ---
 
-static void arm(struct lh_host *host, struct lh_tenant *tenant)
+// Who waits behind a lease or an attempt of our own is called by what becomes of it, not by the clock.
+static void arm(struct lh_host *host, uint32_t id)
 {
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    const struct lh_proposer *proposer = &lease_of(host, id)->proposer;
+    bool occupied = proposer->held != LH_BALLOT_NONE || proposer->phase != LH_IDLE;
     struct lh_instant at = LH_NEVER;
     if (tenant->turn_given)
         at = tenant->turn_ends;
-    else if (tenant->queue != 0 && tenant->active == 0)
+    else if (tenant->queue != 0 && tenant->active == 0 && !occupied)
         at = tenant->blocked_until;
     if (tenant->watches != 0 && tenant->watch_query == 0)
         at = lh_earlier(at, tenant->watch_at);
@@ -217,7 +222,7 @@ void lh_tenant_settle(struct lh_host *host, uint32_t id)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     struct lh_lease *lease = lease_of(host, id);
-    arm(host, tenant);
+    arm(host, id);
     if (lease->want != LH_WANT_NOTHING || lease->proposer.phase != LH_IDLE ||
         lease->proposer.held != LH_BALLOT_NONE || tenant->active != 0 || tenant->queue != 0 ||
         tenant->answering != 0 || tenant->turn_given || tenant->watches != 0)
@@ -490,6 +495,22 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
     hurry_impatient(host, tenant, now);
 }
 
+// All nodes that wait know the same instant. Two that try at once may each leave a live record at some
+// acceptors (A2) and block one another for a whole exclusion, so each has a slot of its own, long enough for
+// two rounds; whose comes first goes around with the lease in the way. Nodes measure rounds a little
+// differently: widths are few and far apart, so that they agree.
+static struct lh_duration behind_others(const struct lh_host *host, lh_ballot blocker)
+{
+    unsigned count = host->config.member_count;
+    unsigned own = 0;
+    while (host->config.members[own] != host->config.node)
+        own++;
+    int64_t width = SLOT_MIN;
+    while (width < 2 * host->machine.round.ns)
+        width *= 4;
+    return (struct lh_duration){(int64_t)((own + lh_ballot_counter(blocker)) % count) * width};
+}
+
 static void on_blocked(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
                        struct lh_host_effects *effects)
 {
@@ -497,8 +518,7 @@ static void on_blocked(struct lh_host *host, const struct lh_notice *notice, str
     struct lh_request *request = tenant->active != 0 ? lh_request_get(host, tenant->active) : NULL;
     tenant->active = 0;
     tenant->blocker = notice->ballot;
-    int64_t jitter = lh_prng_between(&host->prng, 0, host->machine.round.ns);
-    tenant->blocked_until = lh_after(notice->at, (struct lh_duration){jitter});
+    tenant->blocked_until = lh_after(notice->at, behind_others(host, notice->ballot));
     if (request != NULL) {
         request->active = false;
         enqueue(host, tenant, request, true);

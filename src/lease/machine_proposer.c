@@ -138,10 +138,11 @@ static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct 
     arm(machine, lease);
 }
 
-// When enough refusers will have let go for a quorum: the refusals that must end, earliest first.
-static struct lh_instant free_at(const struct lh_machine *machine, const struct lh_lease *lease)
+// When enough refusers will have let go to make a quorum with `helpers` others: the refusals that must end,
+// earliest first. LH_NEVER if there are too few.
+static struct lh_instant free_at(const struct lh_machine *machine, const struct lh_lease *lease,
+                                 unsigned helpers)
 {
-    unsigned helpers = machine->config.member_count - lh_set_count(lease->refused);
     struct lh_members_set left = lease->refused;
     struct lh_instant at = LH_PAST;
     for (; helpers < machine->quorum; helpers++) {
@@ -151,6 +152,8 @@ static struct lh_instant free_at(const struct lh_machine *machine, const struct 
                 (soonest == LH_MEMBERS_MAX ||
                  lh_before(lease->blocked_until[i], lease->blocked_until[soonest])))
                 soonest = i;
+        if (soonest == LH_MEMBERS_MAX)
+            return LH_NEVER;
         at = lh_later(at, lease->blocked_until[soonest]);
         lh_set_remove(&left, soonest);
     }
@@ -172,7 +175,8 @@ static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease
         attempt(machine, lease, now, effects);
         return;
     }
-    struct lh_instant at = free_at(machine, lease);
+    struct lh_instant at = free_at(
+        machine, lease, machine->config.member_count - lh_set_count(lease->refused));
     if (lease->want != LH_WANT_ACQUIRE || !lh_before(now, at)) {
         machine->counters.duels++;
         back_off(machine, lease, now);
@@ -416,6 +420,28 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     return true;
 }
 
+// Some refused and the others are silent, perhaps down: rather than wait for them until td, try again once those
+// that answered suffice. True if it was.
+static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease,
+                              struct lh_instant now, struct lh_lease_effects *effects)
+{
+    if (lh_set_count(lease->refused) == 0)
+        return false;
+    if (lease->proposer.phase == LH_EXTENDING) {
+        refused_by_quorum(machine, lease, now, effects);
+        return true;
+    }
+    unsigned helpers = lh_set_count(lease->answered) - lh_set_count(lease->refused);
+    struct lh_instant at = free_at(machine, lease, helpers);
+    if (lh_before(now, at)) {
+        lease->retry_at = lh_earlier(lease->retry_at, at);
+        return false;
+    }
+    machine->counters.duels++;
+    back_off(machine, lease, now);
+    return true;
+}
+
 void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease,
                           struct lh_instant now, struct lh_lease_effects *effects)
 {
@@ -439,6 +465,8 @@ void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease,
         machine->counters.retransmits++;
         lease->pause = in_range(2 * lease->pause.ns, RETRANSMIT_MIN, RETRANSMIT_MAX);
         lease->retry_at = lh_after(now, lease->pause);
+        if (give_up_on_silent(machine, lease, now, effects))
+            return;
         broadcast(machine, lease, now, effects);
     }
     arm(machine, lease);

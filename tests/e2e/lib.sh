@@ -31,13 +31,18 @@ leasehold=${LEASEHOLD_BUILD:-$root/build}/leasehold
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/lh-e2e.XXXXXX") || exit 1
 declare -A pid=() # of the daemon of each node
+declare -A asking=() telling=() # files that lead to a node's client port and back
 declare -A reply=()
+answer=()
 number=0
 ulimit -c 0
 
 end_everything() {
     local job
-    for job in $(jobs -p); do kill -KILL "$job" 2>/dev/null; done
+    for job in $(jobs -p); do
+        disown "$job" # which says nothing about its end
+        kill -KILL "$job" 2>/dev/null
+    done
     cd / && rm -rf "$dir"
 }
 trap end_everything EXIT
@@ -45,7 +50,13 @@ trap 'exit 1' HUP INT TERM
 
 # --- TAP ---
 
-plan() { echo "1..$1"; }
+# plan COUNT: how many cases there will be.
+plan() {
+    echo "1..$1"
+    [ -x "$leaseholdd" ] && [ -x "$leasehold" ] && [ -x "$tools/resp" ] && return
+    echo "Bail out! $leaseholdd, $leasehold or $tools is not built"
+    exit 1
+}
 
 # check TEXT COMMAND...: one case. On failure it says what the last reply and the logs were.
 check() {
@@ -87,9 +98,13 @@ eventually() {
     shift
     until "$@"; do
         [ "$(now_ms)" -lt "$until" ] || return 1
-        sleep 0.02
+        pause
     done
 }
+
+# A moment, without a process for it.
+exec {never}<> <(:)
+pause() { read -rt 0.02 -u "$never" || true; }
 
 # for_ms MS: time passes, and that is the fault.
 for_ms() {
@@ -114,17 +129,19 @@ within() {
 nets() {
     local n
     mount -t tmpfs none /run && mkdir /run/netns
-    ip link set lo up
-    ip link add hub0 type bridge forward_delay 0
-    ip addr add 10.0.0.254/24 dev hub0
-    ip link set hub0 up
+    {
+        echo link set lo up
+        echo link add hub0 type bridge forward_delay 0
+        echo addr add 10.0.0.254/24 dev hub0
+        echo link set hub0 up
+        for ((n = 1; n <= $1; n++)); do
+            echo netns add n$n
+            echo link add v$n type veth peer name e0 netns n$n
+            echo link set v$n master hub0 up
+        done
+    } | ip -batch -
     for ((n = 1; n <= $1; n++)); do
-        ip netns add n$n
-        ip link add v$n type veth peer name e0 netns n$n
-        ip link set v$n master hub0 up
-        ip -n n$n addr add 10.0.0.$n/24 dev e0
-        ip -n n$n link set e0 up
-        ip -n n$n link set lo up
+        printf '%s\n' "addr add 10.0.0.$n/24 dev e0" 'link set e0 up' 'link set lo up' | ip -n n$n -batch -
         ip netns exec n$n nft 'table inet cut {
             set gone { type ipv4_addr; }
             chain in { type filter hook input priority 0; ip saddr @gone drop; }
@@ -159,7 +176,10 @@ cluster() {
     count=$1
     shift
     "$leasehold" keygen "$dir/keyring" >"$dir/keygen.log" 2>&1 || cat "$dir/keygen.log"
-    for n in $(nodes); do configure "$n" "$@"; done
+    for n in $(nodes); do
+        configure "$n" "$@"
+        connect "$n"
+    done
 }
 
 # configure N [KEY=VALUE]...: writes the configuration of node N: the usual one with these changes. Members are
@@ -186,8 +206,10 @@ address_of() { echo "10.0.0.$2"; }
 start() {
     local n
     for n; do start_with "$n"; done
-    for n; do eventually 10 listens "$n" || return 1; done
+    for n; do eventually 10 listens_or_ended "$n" && listens "$n" || return 1; done
 }
+
+listens_or_ended() { listens "$1" || ! kill -0 "${pid[$1]}" 2>/dev/null; }
 
 # start_with N [FLAG]...: starts one daemon, without waiting.
 start_with() {
@@ -198,7 +220,7 @@ start_with() {
     pid[$n]=$!
 }
 
-listens() { redis-cli -s "$dir/$1.sock" PING >"$dir/ping" 2>&1 && grep -q PONG "$dir/ping"; }
+listens() { ask "$1" PING && [ "${answer[0]}" = PONG ]; }
 
 # signal N SIGNAL
 signal() { kill "-$2" "${pid[$1]}"; }
@@ -211,20 +233,50 @@ kill9() {
     true
 }
 
-# status_of N KEY: a value of CLUSTER STATUS, also a counter's.
-status_of() {
-    redis-cli -s "$dir/$1.sock" CLUSTER STATUS 2>/dev/null |
-        awk -v key="$2" '$0 == key { getline; print; exit }'
+# connect N: a conversation with node N's client port, which outlives its daemons.
+connect() {
+    local ask tell
+    mkfifo "$dir/$1.ask" "$dir/$1.tell"
+    exec {ask}<>"$dir/$1.ask" {tell}<>"$dir/$1.tell"
+    "$tools/resp" "$dir/$1.sock" talk <&"$ask" >&"$tell" 2>/dev/null &
+    asking[$1]=$ask telling[$1]=$tell
 }
 
-# peer_of N M KEY: what node N says of node M.
+# ask N WORD...: a command at node N; the scalars of its reply, in their order, become $answer.
+ask() {
+    local n=$1 line IFS=$'\t'
+    shift
+    echo "$*" >&"${asking[$n]}"
+    answer=()
+    while IFS= read -rt 20 line <&"${telling[$n]}" && [ "$line" != . ]; do answer+=("$line"); done
+    [ ${#answer[@]} -gt 0 ]
+}
+
+# after FROM KEY: prints what follows KEY in $answer, from the first FROM on.
+after() {
+    local i seen=
+    for ((i = 0; i + 1 < ${#answer[@]}; i++)); do
+        [ "${answer[i]}" != "$1" ] || seen=1
+        if [ "$seen" ] && [ "${answer[i]}" = "$2" ]; then
+            echo "${answer[i + 1]}"
+            return
+        fi
+    done
+}
+
+# status_of N KEY: a value of CLUSTER STATUS. peer_of N M KEY: what node N says of node M.
+status_of() { ask "$1" CLUSTER STATUS && after "${answer[0]}" "$2"; }
+counter_of() { ask "$1" CLUSTER STATUS && after counters "$2"; }
 peer_of() {
-    redis-cli -s "$dir/$1.sock" CLUSTER STATUS 2>/dev/null |
-        awk -v peer="$2" -v key="$3" '
-            $0 == "peers" { inside = 1 }
-            $0 == "counters" { exit }
-            inside && $0 == "node" { getline; here = $0 == peer }
-            here && $0 == key { getline; print; exit }'
+    local i inside=
+    ask "$1" CLUSTER STATUS
+    for ((i = 0; i + 1 < ${#answer[@]}; i++)); do
+        case ${answer[i]} in
+        peers) inside=1 ;;
+        node) [ "$inside" ] && [ "${answer[i + 1]}" = "$2" ] && answer=("${answer[@]:i}") && break ;;
+        esac
+    done
+    after node "$3"
 }
 
 is_state() { [ "$(status_of "$1" state)" = "$2" ]; }
@@ -249,15 +301,15 @@ logged() { eventually 10 grep -q -F -- "$2" "$dir/$1.log"; }
 
 # lease N WORD...: a LEASE command at node N. Its reply becomes $reply; an error becomes ${reply[error]}.
 lease() {
-    local n=$1 lines i
+    local n=$1 i
     shift
     reply=()
-    mapfile -t lines < <(redis-cli -s "$dir/$n.sock" LEASE "$@" 2>&1)
-    if [ "${lines[0]:-}" != status ]; then
-        reply[error]="${lines[*]:-}"
+    ask "$n" LEASE "$@"
+    if [ "${answer[0]:-}" != status ]; then
+        reply[error]="${answer[*]:-}"
         return 0
     fi
-    for ((i = 0; i + 1 < ${#lines[@]}; i += 2)); do reply[${lines[i]}]=${lines[i + 1]}; done
+    for ((i = 0; i + 1 < ${#answer[@]}; i += 2)); do reply[${answer[i]}]=${answer[i + 1]}; done
 }
 
 # answers STATUS N WORD...: true if that is the status of the reply.
@@ -276,3 +328,103 @@ acquires() {
 }
 
 renews() { answers granted "$1" RENEW "$2" "$3" "$4" "${@:5}"; }
+
+is() { [ "${reply[$1]:-}" = "$2" ]; }
+
+# cli N WORD...: the command line at node N; $out and $code tell. exits CODE N WORD...: true if it ends so.
+cli() {
+    local n=$1
+    shift
+    out=$("$leasehold" "$@" --connect "unix:$dir/$n.sock" 2>"$dir/cli.log")
+    code=$?
+}
+exits() {
+    local wanted=$1
+    shift
+    cli "$@"
+    [ $code = "$wanted" ]
+}
+
+# --- holders and referees ---
+
+# hold WHO NAME TTL N...: `leasehold run` for NAME in the background, through nodes N, with a command that beats in
+# NAME.beats. ${pid[WHO]} is the wrapper's.
+hold() {
+    local who=$1 name=$2 ttl=$3 n endpoints=
+    shift 3
+    for n; do endpoints+=,unix:$dir/$n.sock; done
+    "$leasehold" run "$name" --ttl "$ttl" --connect "${endpoints#,}" -- "$tools/beat" "$dir/$name.beats" \
+        >"$dir/$who.log" 2>&1 &
+    pid[$who]=$!
+}
+
+# beats NAME: true if the file of NAME has grown since this was asked last.
+declare -A beaten=()
+beats() {
+    local size before=${beaten[$1]:-0}
+    size=$(stat -c %s "$dir/$1.beats" 2>/dev/null || echo 0)
+    beaten[$1]=$size
+    [ "$size" -gt "$before" ]
+}
+
+# token_of NAME: the token of its last beat; 0 before the first.
+token_of() {
+    local last=0
+    [ -s "$dir/$1.beats" ] && last=$(tail -n 1 "$dir/$1.beats")
+    echo "${last%% *}"
+}
+has_token_above() { [ "$(token_of "$1")" -gt "$2" ]; }
+
+# ended WHO CODE: its wrapper has ended, or does soon, with CODE.
+ended() {
+    eventually 10 not kill -0 "${pid[$1]}" 2>/dev/null || return 1
+    wait "${pid[$1]}" 2>/dev/null
+    [ $? = "$2" ]
+}
+
+# no_overlap NAME [TOKEN]...: in the file of NAME no two holders overlap and tokens only rise. The tokens named
+# are those of holders that were stopped and continued: what they wrote late, a fence would refuse.
+no_overlap() {
+    local name=$1
+    shift
+    awk -v stopped="$*" '
+        BEGIN { split(stopped, words, " "); for (i in words) excused[words[i]] = 1 }
+        NF != 2 { bad = "line " NR " is no beat"; exit }
+        $1 < highest && excused[$1] { refused++; next }
+        $1 < highest { bad = "line " NR ": token " $1 " after " highest; exit }
+        $1 > highest && $2 <= last { bad = "line " NR ": token " $1 " at " $2 ", before the last of " highest; exit }
+        { highest = $1; if ($2 > last) last = $2 }
+        END {
+            if (bad == "" && NR == 0) bad = "nobody beat"
+            if (bad != "") { print "# " bad; exit 1 }
+        }' "$dir/$name.beats"
+}
+
+# only_one_owner: by what the daemons recorded (record=$dir/N.record), which all read one clock, no name ever had
+# two owners, no grant came after its own end, and tokens rose.
+only_one_owner() {
+    cat "$dir"/*.record | awk -F '[,:{}]' '
+        { delete field; for (i = 2; i < NF; i += 2) field[$i] = $(i + 1) }
+        function value(name) { return field["\"" name "\""] }
+        { event = value("event"); token = value("token"); key = value("key"); at = value("at") + 0 }
+        event == "\"granted\"" || event == "\"renewed\"" {
+            until = value("until") + 0
+            if (at >= until) { print "# token " token " came after its end"; failed = 1 }
+            if (event == "\"granted\"") { granted[key, token] = at; tokens[key] = tokens[key] " " token }
+            if (until > ends[key, token]) ends[key, token] = until
+        }
+        event == "\"released\"" { released[key, token] = at }
+        END {
+            for (key in tokens) {
+                count = split(tokens[key], list, " ")
+                for (i = 1; i <= count; i++) for (j = 1; j <= count; j++) {
+                    a = list[i]; b = list[j]
+                    end = released[key, a] ? released[key, a] : ends[key, a]
+                    if (a + 0 >= b + 0) continue
+                    seen++
+                    if (end > granted[key, b]) { print "# tokens " a " and " b " of " key " overlap"; failed = 1 }
+                }
+            }
+            if (failed) exit 1
+        }'
+}

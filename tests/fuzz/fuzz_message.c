@@ -1,5 +1,5 @@
-// Any bytes as a lease message: the first chooses the kind, the rest are its body. What is taken must come
-// back unchanged when it is sent on, byte for byte.
+// Any bytes as a lease message: the first chooses the kind, the rest are its body. What is taken
+// must come back unchanged when it is sent on, byte for byte.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
     if (size == 0)
         return 0;
     const enum lh_message_kind kind = (enum lh_message_kind)bytes[0];

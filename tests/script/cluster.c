@@ -1,6 +1,6 @@
-// The world of whole machines: nodes n1.. of one cluster and one name, on the fixture of the unit tests. Time is
-// true time; each node reads it through its own clock. Effects show true time too, and ballots as
-// counter.node.
+// The world of whole machines: nodes n1.. of one cluster and one name, on the fixture of the unit
+// tests. Time is true time; each node reads it through its own clock. Effects show true time too,
+// and ballots as counter.node.
 //
 //     cluster 3 max-ttl=1s rho=1% [f1] [f3] [f5] [reserved=N]
 //     clock n1 fast|slow                      at the end of the rate error
@@ -10,9 +10,8 @@
 //     timer n1 n2
 //     deliver prepare n1>n2 n1>n3             the oldest of that kind that is still under way
 //     again prepare n1>n2                     the newest that was delivered before
-//     settle [n1 n2]                          everything under way [among those], until nothing is left
-//     lose prepare n1>n2
-//     disk n1                                 its oldest write is done
+//     settle [n1 n2]                          everything under way [among those], until nothing is
+//     left lose prepare n1>n2 disk n1                                 its oldest write is done
 //     crash n1 [after N writes]; restart n1
 #include <ctype.h>
 #include <stdio.h>
@@ -41,7 +40,8 @@ struct cluster {
 // --- words ---
 
 // Sums like 500ms, 1s+20ms, 1s-1ns.
-static bool time_of(const char *word, int64_t *ret_ns) {
+static bool time_of(const char *word, int64_t *ret_ns)
+{
     static const struct {
         const char *unit;
         int64_t ns;
@@ -67,7 +67,8 @@ static bool time_of(const char *word, int64_t *ret_ns) {
     return true;
 }
 
-static bool node_of(const struct cluster *cluster, const char *word, unsigned *ret) {
+static bool node_of(const struct cluster *cluster, const char *word, unsigned *ret)
+{
     long long number = 0;
     if (!script_number(word, "n", &number) || number < 1 ||
         number > cluster->fixture.settings.nodes)
@@ -76,7 +77,8 @@ static bool node_of(const struct cluster *cluster, const char *word, unsigned *r
     return true;
 }
 
-static bool kind_of(const char *word, enum lh_message_kind *ret) {
+static bool kind_of(const char *word, enum lh_message_kind *ret)
+{
     for (int kind = LH_MESSAGE_PREPARE; kind <= LH_MESSAGE_LEASE_LAST; kind++) {
         if (strcmp(word, KINDS[kind]) == 0) {
             *ret = (enum lh_message_kind)kind;
@@ -87,7 +89,8 @@ static bool kind_of(const char *word, enum lh_message_kind *ret) {
 }
 
 static bool link_of(const struct cluster *cluster, const char *word, unsigned *ret_from,
-                    unsigned *ret_to) {
+                    unsigned *ret_to)
+{
     char from[8];
     const size_t length = strcspn(word, ">");
     if (word[length] != '>' || length >= sizeof from)
@@ -100,7 +103,8 @@ static bool link_of(const struct cluster *cluster, const char *word, unsigned *r
 // --- effects ---
 
 // Milliseconds, with as many decimals as it needs.
-static const char *ms_text(int64_t ns) {
+static const char *ms_text(int64_t ns)
+{
     static char text[4][40];
     static unsigned turn;
     char *it = text[++turn % 4];
@@ -113,7 +117,8 @@ static const char *ms_text(int64_t ns) {
     return it;
 }
 
-static const char *ballot_text(lh_ballot ballot) {
+static const char *ballot_text(lh_ballot ballot)
+{
     static char text[4][40];
     static unsigned turn;
     char *it = text[++turn % 4];
@@ -127,12 +132,14 @@ static const char *ballot_text(lh_ballot ballot) {
     return it;
 }
 
-static const char *true_text(const struct cluster *cluster, unsigned node, struct lh_instant at) {
+static const char *true_text(const struct cluster *cluster, unsigned node, struct lh_instant at)
+{
     return ms_text(fixture_true_of(&cluster->fixture, node, at));
 }
 
 static void say_told(const struct cluster *cluster, const struct fixture_told *told,
-                     struct script_output *output) {
+                     struct script_output *output)
+{
     const unsigned n = told->node + 1u;
     const char *until = true_text(cluster, told->node, told->until);
     switch (told->notice.kind) {
@@ -159,16 +166,15 @@ static void say_told(const struct cluster *cluster, const struct fixture_told *t
     }
 }
 
-static void detail_of(const struct lh_message *message, char *ret, size_t room) {
+static void detail_of(const struct lh_message *message, char *ret, size_t room)
+{
     switch (message->kind) {
     case LH_MESSAGE_PREPARE: snprintf(ret, room, " for %s", ms_text(message->ttl.ns)); break;
     case LH_MESSAGE_ACCEPT:
         snprintf(ret, room, " base %s for %s", ballot_text(message->base),
                  ms_text(message->ttl.ns));
         break;
-    case LH_MESSAGE_PROMISE:
-        snprintf(ret, room, " live %s", ballot_text(message->reported));
-        break;
+    case LH_MESSAGE_PROMISE: snprintf(ret, room, " live %s", ballot_text(message->reported)); break;
     case LH_MESSAGE_REJECTED:
         snprintf(ret, room, " (%s) promised %s live %s", KINDS[message->refused],
                  ballot_text(message->promised), ballot_text(message->reported));
@@ -179,7 +185,8 @@ static void detail_of(const struct lh_message *message, char *ret, size_t room) 
 }
 
 // Everything sent in the last call; equal messages to several nodes share a line.
-static void say_sent(const struct cluster *cluster, unsigned first, struct script_output *output) {
+static void say_sent(const struct cluster *cluster, unsigned first, struct script_output *output)
+{
     const struct fixture *fixture = &cluster->fixture;
     for (unsigned i = first; i < fixture->packet_count;) {
         const struct fixture_packet *packet = &fixture->packets[i];
@@ -200,7 +207,8 @@ static void say_sent(const struct cluster *cluster, unsigned first, struct scrip
     }
 }
 
-static void say_effects(struct cluster *cluster, unsigned first, struct script_output *output) {
+static void say_effects(struct cluster *cluster, unsigned first, struct script_output *output)
+{
     for (unsigned i = 0; i < cluster->fixture.told_count; i++)
         say_told(cluster, &cluster->fixture.told[i], output);
     if (!cluster->quiet)
@@ -212,7 +220,8 @@ static void say_effects(struct cluster *cluster, unsigned first, struct script_o
 // --- commands ---
 
 static bool do_use(struct cluster *cluster, unsigned node, const struct script_line *line,
-                   struct script_output *output) {
+                   struct script_output *output)
+{
     struct fixture *fixture = &cluster->fixture;
     const unsigned first = fixture->packet_count;
     struct lh_duration ttl = lh_ms(fixture->settings.max_ttl_ms), waited = {0};
@@ -230,8 +239,9 @@ static bool do_use(struct cluster *cluster, unsigned node, const struct script_l
     else if (script_is(line, 1, "stops"))
         did = fixture_stop(fixture, node, NAME);
     else if (script_is(line, 1, "releases"))
-        script_say(output, fixture_release(fixture, node, NAME) ? "n%u let go"
-                                                                : "n%u had nothing to let go",
+        script_say(output,
+                   fixture_release(fixture, node, NAME) ? "n%u let go"
+                                                        : "n%u had nothing to let go",
                    node + 1);
     else
         return false;
@@ -239,26 +249,28 @@ static bool do_use(struct cluster *cluster, unsigned node, const struct script_l
     return did;
 }
 
-static void deliver(struct cluster *cluster, unsigned packet, struct script_output *output) {
+static void deliver(struct cluster *cluster, unsigned packet, struct script_output *output)
+{
     const unsigned first = cluster->fixture.packet_count;
     const struct fixture_packet it = cluster->fixture.packets[packet];
     struct lh_machine *machine = cluster->fixture.nodes[it.to].machine;
-    const bool silent = machine != NULL && lh_before(fixture_now(&cluster->fixture, it.to),
-                                                     machine->quarantine_until);
+    const bool silent = machine != NULL &&
+                        lh_before(fixture_now(&cluster->fixture, it.to), machine->quarantine_until);
     const uint64_t before = machine == NULL ? 0 : machine->counters.dropped_quarantine;
     if (!fixture_deliver(&cluster->fixture, packet)) {
         if (!cluster->quiet)
             script_say(output, "n%d does not get it", it.to + 1);
         return;
     }
-    if (silent && !cluster->quiet && machine->counters.dropped_quarantine > before)
+    if (silent && machine->counters.dropped_quarantine > before)
         script_say(output, "n%d is silent until %s", it.to + 1,
                    true_text(cluster, it.to, machine->quarantine_until));
     say_effects(cluster, first, output);
 }
 
 static int find(const struct cluster *cluster, enum lh_message_kind kind, unsigned from,
-                unsigned to, bool again) {
+                unsigned to, bool again)
+{
     int found = -1;
     for (unsigned i = 0; i < cluster->fixture.packet_count; i++) {
         const struct fixture_packet *packet = &cluster->fixture.packets[i];
@@ -274,7 +286,8 @@ static int find(const struct cluster *cluster, enum lh_message_kind kind, unsign
 
 // deliver, again and lose: a kind, then the ways.
 static bool do_packets(struct cluster *cluster, const struct script_line *line,
-                       struct script_output *output) {
+                       struct script_output *output)
+{
     enum lh_message_kind kind = LH_MESSAGE_PREPARE;
     if (line->count < 3 || !kind_of(line->words[1], &kind))
         return false;
@@ -294,7 +307,8 @@ static bool do_packets(struct cluster *cluster, const struct script_line *line,
 }
 
 static bool do_settle(struct cluster *cluster, const struct script_line *line,
-                      struct script_output *output) {
+                      struct script_output *output)
+{
     unsigned among = line->count == 1 ? ~0u : 0;
     for (int word = 1; word < line->count; word++) {
         unsigned node = 0;
@@ -314,7 +328,8 @@ static bool do_settle(struct cluster *cluster, const struct script_line *line,
 }
 
 static bool do_node(struct cluster *cluster, const struct script_line *line,
-                    struct script_output *output) {
+                    struct script_output *output)
+{
     struct fixture *fixture = &cluster->fixture;
     unsigned node = 0;
     if (line->count < 2 || !node_of(cluster, line->words[1], &node))
@@ -343,12 +358,12 @@ static bool do_node(struct cluster *cluster, const struct script_line *line,
 }
 
 static bool do_timers(struct cluster *cluster, const struct script_line *line,
-                      struct script_output *output) {
+                      struct script_output *output)
+{
     for (int word = 1; word < line->count; word++) {
         const unsigned first = cluster->fixture.packet_count;
         unsigned node = 0;
-        if (!node_of(cluster, line->words[word], &node) ||
-            !fixture_timer(&cluster->fixture, node))
+        if (!node_of(cluster, line->words[word], &node) || !fixture_timer(&cluster->fixture, node))
             return false;
         say_effects(cluster, first, output);
     }
@@ -356,7 +371,8 @@ static bool do_timers(struct cluster *cluster, const struct script_line *line,
 }
 
 static bool dispatch(struct cluster *cluster, const struct script_line *line,
-                     struct script_output *output) {
+                     struct script_output *output)
+{
     static const char *const OF_NODES[] = {"disk", "clock", "restart", "crash"};
     unsigned node = 0;
     int64_t at = 0;
@@ -379,7 +395,8 @@ static bool dispatch(struct cluster *cluster, const struct script_line *line,
            do_use(cluster, node, line, output);
 }
 
-static bool run(void *state, const struct script_line *line, struct script_output *output) {
+static bool run(void *state, const struct script_line *line, struct script_output *output)
+{
     struct cluster *cluster = state;
     const bool known = dispatch(cluster, line, output);
     int owner = -1;
@@ -392,18 +409,21 @@ static bool run(void *state, const struct script_line *line, struct script_outpu
     return known;
 }
 
-static const char *check(void *state) {
+static const char *check(void *state)
+{
     struct cluster *cluster = state;
     return cluster->wrong != NULL ? cluster->wrong : fixture_check(&cluster->fixture);
 }
 
-static void close_cluster(void *state) {
+static void close_cluster(void *state)
+{
     struct cluster *cluster = state;
     fixture_close(&cluster->fixture);
     free(cluster);
 }
 
-bool cluster_open(struct script_world *world, const struct script_line *line) {
+bool cluster_open(struct script_world *world, const struct script_line *line)
+{
     struct fixture_settings settings = {.max_ttl_ms = 1000,
                                         .rate_ppm = 10000,
                                         .max_leases = FIXTURE_NAMES,

@@ -1,8 +1,8 @@
-// The world of bare role records: proposers p1.. and acceptors a1.., one clock of whole units that all of
-// them read, ballots written as their counters, and a network that forgets nothing, so that everything sent
-// may be delivered late, again, or never. Nothing stands between the rules and the schedule: no reservation,
-// no floor (but for names forgotten), no retransmission. Tokens are held to rise until an acceptor crashes:
-// after that it takes F2, which only whole machines have.
+// The world of bare role records: proposers p1.. and acceptors a1.., one clock of whole units that
+// all of them read, ballots written as their counters, and a network that forgets nothing, so that
+// everything sent may be delivered late, again, or never. Nothing stands between the rules and the
+// schedule: no reservation, no floor (but for names forgotten), no retransmission. Tokens are held
+// to rise until an acceptor crashes: after that it takes F2, which only whole machines have.
 //
 //     roles p1 p2 a1 a2 a3 DP=2 DA=2 Q=2
 //     at 3
@@ -59,12 +59,14 @@ struct roles {
     bool floorless; // an acceptor came back without the floor of F2: tokens may fall
 };
 
-static unsigned long long number_of(lh_ballot ballot) {
+static unsigned long long number_of(lh_ballot ballot)
+{
     return lh_ballot_counter(ballot);
 }
 
 // A ballot of a lease as text: "lease 2 of p1".
-static const char *lease_text(lh_ballot ballot) {
+static const char *lease_text(lh_ballot ballot)
+{
     static char text[2][64];
     static int turn;
     turn ^= 1;
@@ -73,7 +75,8 @@ static const char *lease_text(lh_ballot ballot) {
     return text[turn];
 }
 
-static void send(struct roles *roles, struct sent message) {
+static void send(struct roles *roles, struct sent message)
+{
     if (roles->sent_count == SENT)
         abort();
     roles->sent[roles->sent_count++] = message;
@@ -81,7 +84,8 @@ static void send(struct roles *roles, struct sent message) {
 
 // The last message of this kind sent under that ballot; of an answer, by that acceptor.
 static const struct sent *find(const struct roles *roles, enum lh_message_kind kind,
-                               long long number, const long long *stamp, int acceptor) {
+                               long long number, const long long *stamp, int acceptor)
+{
     for (int i = roles->sent_count - 1; i >= 0; i--) {
         const struct sent *sent = &roles->sent[i];
         if (sent->kind == kind && number_of(sent->ballot) == (unsigned long long)number &&
@@ -95,18 +99,19 @@ static const struct sent *find(const struct roles *roles, enum lh_message_kind k
 
 // "[for D]" at `word`, or DP.
 static bool duration_at(const struct roles *roles, const struct script_line *line, int word,
-                        struct lh_duration *ret) {
+                        struct lh_duration *ret)
+{
     long long number = roles->DP.ns;
-    if (line->count > word &&
-        (!script_is(line, word, "for") || line->count != word + 2 ||
-         !script_number(line->words[word + 1], "", &number)))
+    if (line->count > word && (!script_is(line, word, "for") || line->count != word + 2 ||
+                               !script_number(line->words[word + 1], "", &number)))
         return false;
     *ret = (struct lh_duration){number};
     return true;
 }
 
 static bool do_start(struct roles *roles, int p, const struct script_line *line,
-                     struct script_output *output) {
+                     struct script_output *output)
+{
     struct lh_proposer *proposer = &roles->proposers[p];
     struct lh_duration ttl;
     long long number = 0;
@@ -125,7 +130,8 @@ static bool do_start(struct roles *roles, int p, const struct script_line *line,
 }
 
 static bool do_extend(struct roles *roles, int p, const struct script_line *line,
-                      struct script_output *output) {
+                      struct script_output *output)
+{
     struct lh_proposer *proposer = &roles->proposers[p];
     struct lh_duration ttl;
     if (!duration_at(roles, line, 2, &ttl) || !lh_proposer_holds(proposer, roles->now))
@@ -141,7 +147,8 @@ static bool do_extend(struct roles *roles, int p, const struct script_line *line
 }
 
 static bool do_proposer(struct roles *roles, int p, const struct script_line *line,
-                        struct script_output *output) {
+                        struct script_output *output)
+{
     if (script_is(line, 1, "starts"))
         return do_start(roles, p, line, output);
     if (script_is(line, 1, "extends"))
@@ -163,7 +170,8 @@ static bool do_proposer(struct roles *roles, int p, const struct script_line *li
 }
 
 static void read_promise(struct roles *roles, int p, const struct sent *sent,
-                         struct script_output *output) {
+                         struct script_output *output)
+{
     struct lh_proposer *proposer = &roles->proposers[p];
     const bool was_preparing = proposer->phase == LH_PREPARING;
     const bool mine = sent->ballot == proposer->ballot;
@@ -192,7 +200,8 @@ static void read_promise(struct roles *roles, int p, const struct sent *sent,
 }
 
 static void read_accepted(struct roles *roles, int p, const struct sent *sent,
-                          struct script_output *output) {
+                          struct script_output *output)
+{
     struct lh_proposer *proposer = &roles->proposers[p];
     const bool extended = sent->kind == LH_MESSAGE_EXTENDED;
     const bool waits = proposer->phase == (extended ? LH_EXTENDING : LH_ACCEPTING);
@@ -214,14 +223,14 @@ static void read_accepted(struct roles *roles, int p, const struct sent *sent,
     else if (!waits || before.bits == proposer->accepted.bits)
         script_say(output, "p%d ignores it", p + 1);
     else
-        script_say(output, "p%d: %u of %u", p + 1, lh_set_count(proposer->accepted),
-                   roles->quorum);
+        script_say(output, "p%d: %u of %u", p + 1, lh_set_count(proposer->accepted), roles->quorum);
 }
 
 // --- the acceptor's half ---
 
 static void say_answer(const struct roles *roles, int a, const struct sent *request,
-                       const struct lh_acceptor_answer *answer, struct script_output *output) {
+                       const struct lh_acceptor_answer *answer, struct script_output *output)
+{
     static const char *const VERBS[] = {[LH_REJECTED] = "rejects",
                                         [LH_PROMISED] = "promises",
                                         [LH_ACCEPTED] = "accepts",
@@ -244,7 +253,8 @@ static void say_answer(const struct roles *roles, int a, const struct sent *requ
                detail);
 }
 
-static struct lh_acceptor_answer ask(struct roles *roles, int a, const struct sent *request) {
+static struct lh_acceptor_answer ask(struct roles *roles, int a, const struct sent *request)
+{
     struct lh_acceptor_record *record = &roles->acceptors[a].record;
     const struct lh_duration exclusion = {request->ttl.ns + roles->DA.ns - roles->DP.ns};
     switch (request->kind) {
@@ -257,7 +267,8 @@ static struct lh_acceptor_answer ask(struct roles *roles, int a, const struct se
 }
 
 static void read_request(struct roles *roles, int a, const struct sent *sent,
-                         struct script_output *output) {
+                         struct script_output *output)
+{
     static const enum lh_message_kind ANSWERS[] = {[LH_PROMISED] = LH_MESSAGE_PROMISE,
                                                    [LH_ACCEPTED] = LH_MESSAGE_ACCEPTED,
                                                    [LH_EXTENDED] = LH_MESSAGE_EXTENDED};
@@ -289,7 +300,8 @@ static void read_request(struct roles *roles, int a, const struct sent *sent,
 
 // --- commands ---
 
-static bool kind_of(const char *word, enum lh_message_kind *ret) {
+static bool kind_of(const char *word, enum lh_message_kind *ret)
+{
     static const char *const WORDS[] = {
         [LH_MESSAGE_PREPARE] = "prepare",   [LH_MESSAGE_PROMISE] = "promise",
         [LH_MESSAGE_ACCEPT] = "accept",     [LH_MESSAGE_ACCEPTED] = "accepted",
@@ -305,7 +317,8 @@ static bool kind_of(const char *word, enum lh_message_kind *ret) {
 }
 
 static bool acceptor_at(const struct roles *roles, const struct script_line *line, int word,
-                        int *ret) {
+                        int *ret)
+{
     long long number = 0;
     if (!script_number(line->words[word], "a", &number) || number < 1 ||
         number > roles->acceptor_count)
@@ -315,7 +328,8 @@ static bool acceptor_at(const struct roles *roles, const struct script_line *lin
 }
 
 static bool do_deliver(struct roles *roles, const struct script_line *line,
-                       struct script_output *output) {
+                       struct script_output *output)
+{
     enum lh_message_kind kind = LH_MESSAGE_PREPARE;
     long long number = 0, stamp = 0;
     int word = 3;
@@ -349,7 +363,8 @@ static bool do_deliver(struct roles *roles, const struct script_line *line,
 }
 
 static bool do_crash(struct roles *roles, const struct script_line *line,
-                     struct script_output *output) {
+                     struct script_output *output)
+{
     for (int word = 1; word < line->count; word++) {
         int a = 0;
         if (!acceptor_at(roles, line, word, &a))
@@ -363,7 +378,8 @@ static bool do_crash(struct roles *roles, const struct script_line *line,
 }
 
 static bool do_forget(struct roles *roles, const struct script_line *line,
-                      struct script_output *output) {
+                      struct script_output *output)
+{
     for (int word = 1; word < line->count; word++) {
         int a = 0;
         if (!acceptor_at(roles, line, word, &a))
@@ -382,7 +398,8 @@ static bool do_forget(struct roles *roles, const struct script_line *line,
 }
 
 // The proposers with authority now; the last of them.
-static int owners(const struct roles *roles, int *ret_owner) {
+static int owners(const struct roles *roles, int *ret_owner)
+{
     int count = 0;
     *ret_owner = -1;
     for (int p = 0; p < roles->proposer_count; p++) {
@@ -394,7 +411,8 @@ static int owners(const struct roles *roles, int *ret_owner) {
     return count;
 }
 
-static bool run(void *state, const struct script_line *line, struct script_output *output) {
+static bool run(void *state, const struct script_line *line, struct script_output *output)
+{
     struct roles *roles = state;
     long long number = 0;
     bool known = true;
@@ -418,7 +436,8 @@ static bool run(void *state, const struct script_line *line, struct script_outpu
     return known;
 }
 
-static const char *check(void *state) {
+static const char *check(void *state)
+{
     struct roles *roles = state;
     int owner = -1;
     const int count = owners(roles, &owner);
@@ -444,7 +463,8 @@ static const char *check(void *state) {
     return NULL;
 }
 
-bool roles_open(struct script_world *world, const struct script_line *line) {
+bool roles_open(struct script_world *world, const struct script_line *line)
+{
     struct roles *roles = calloc(1, sizeof *roles);
     if (roles == NULL)
         abort();

@@ -6,13 +6,14 @@
 //     deliver prepare 2 to a1
 //         a1 promises 2, nothing live
 //
-// A line that begins in the first column is a command, the indented lines below it are all that it causes. The
-// runner compares them, and after every command asks the world whether exclusion holds and tokens only
-// rise. `roles` opens a world of bare role records with abstract time, as the paper's traces are told;
-// `cluster` one of whole machines.
+// A line that begins in the first column is a command, the indented lines below it are all that it
+// causes. The runner compares them, and after every command asks the world whether exclusion holds
+// and tokens only rise. `roles` opens a world of bare role records with abstract time, as the
+// paper's traces are told; `cluster` one of whole machines.
 //
-// A line "#! CHANGE ..." says that the next command is where a second owner (or a fallen token) appears
-// once the planted changes named are made to the code; tests/planted/run holds every such claim against the code.
+// A line "#! CHANGE ..." says that the next command is where a second owner (or a fallen token)
+// appears once the planted changes named are made to the code; tests/planted/run holds every such
+// claim against the code.
 #ifndef LH_TESTS_SCRIPT_SCRIPT_H
 #define LH_TESTS_SCRIPT_SCRIPT_H
 

@@ -2,7 +2,8 @@
 //
 //     test_script [SCRIPT ...]       compares; without names, every tests/script/*.script
 //     test_script --rewrite SCRIPT   puts the present effects in place of the expected ones
-//     test_script --safety SCRIPT    compares nothing; prints where the schedule breaks safety, if it does
+//     test_script --safety SCRIPT    compares nothing; prints where the schedule breaks safety, if
+//     it does
 #include <ctype.h>
 #include <glob.h>
 #include <stdarg.h>
@@ -25,7 +26,8 @@ static int current_line;
 static enum mode current_mode;
 static int current_number; // of the TAP case
 
-void script_say(struct script_output *output, const char *format, ...) {
+void script_say(struct script_output *output, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
     const size_t left = sizeof output->text - output->size_bytes;
@@ -40,11 +42,13 @@ void script_say(struct script_output *output, const char *format, ...) {
     output->text[output->size_bytes] = '\0';
 }
 
-bool script_is(const struct script_line *line, int word, const char *text) {
+bool script_is(const struct script_line *line, int word, const char *text)
+{
     return word < line->count && strcmp(line->words[word], text) == 0;
 }
 
-bool script_number(const char *text, const char *prefix, long long *ret) {
+bool script_number(const char *text, const char *prefix, long long *ret)
+{
     const size_t length = strlen(prefix);
     if (strncmp(text, prefix, length) != 0 || !isdigit((unsigned char)text[length]))
         return false;
@@ -56,7 +60,8 @@ bool script_number(const char *text, const char *prefix, long long *ret) {
     return true;
 }
 
-static void append(struct text *text, const char *bytes, size_t size_bytes) {
+static void append(struct text *text, const char *bytes, size_t size_bytes)
+{
     if (text->size_bytes + size_bytes + 1 > text->room_bytes) {
         text->room_bytes = (text->size_bytes + size_bytes + 1) * 2;
         text->bytes = realloc(text->bytes, text->room_bytes);
@@ -68,7 +73,8 @@ static void append(struct text *text, const char *bytes, size_t size_bytes) {
     text->bytes[text->size_bytes] = '\0';
 }
 
-static struct text read_file(const char *path) {
+static struct text read_file(const char *path)
+{
     struct text text = {0};
     char bytes[4096];
     size_t size = 0;
@@ -84,35 +90,41 @@ static struct text read_file(const char *path) {
     return text;
 }
 
-static bool is_effect(const char *line) {
+static bool is_effect(const char *line)
+{
     return strncmp(line, "    ", 4) == 0;
 }
 
-static bool is_command(const char *line) {
+static bool is_command(const char *line)
+{
     return *line != '\0' && *line != '\n' && *line != '#' && !is_effect(line);
 }
 
 // The end of the line that begins at `line`, behind its newline.
-static char *line_end(char *line) {
+static char *line_end(char *line)
+{
     char *end = strchr(line, '\n');
     return end == NULL ? line + strlen(line) : end + 1;
 }
 
-static void split(char *text, struct script_line *line) {
+static void split(char *text, struct script_line *line)
+{
     line->count = 0;
     for (char *word = strtok(text, " \n"); word != NULL; word = strtok(NULL, " \n"))
         if (line->count < SCRIPT_WORDS)
             line->words[line->count++] = word;
 }
 
-static void close_world(struct script_world *world) {
+static void close_world(struct script_world *world)
+{
     if (world->state != NULL)
         world->close(world->state);
     *world = (struct script_world){0};
 }
 
 static bool run_command(struct script_world *world, const struct script_line *line,
-                        struct script_output *output) {
+                        struct script_output *output)
+{
     if (script_is(line, 0, "roles") || script_is(line, 0, "cluster")) {
         close_world(world);
         return (script_is(line, 0, "roles") ? roles_open : cluster_open)(world, line);
@@ -121,7 +133,8 @@ static bool run_command(struct script_world *world, const struct script_line *li
 }
 
 // The effects expected below a command, without their indentation. Returns the line after them.
-static char *expected_effects(char *line, struct text *ret, int *ret_lines) {
+static char *expected_effects(char *line, struct text *ret, int *ret_lines)
+{
     ret->size_bytes = 0;
     append(ret, "", 0);
     for (; is_effect(line); line = line_end(line), ++*ret_lines)
@@ -129,7 +142,8 @@ static char *expected_effects(char *line, struct text *ret, int *ret_lines) {
     return line;
 }
 
-static void print_indented(FILE *to, const char *prefix, const char *text) {
+static void print_indented(FILE *to, const char *prefix, const char *text)
+{
     while (*text != '\0') {
         const size_t length = strcspn(text, "\n");
         fprintf(to, "%s%.*s\n", prefix, (int)length, text);
@@ -137,7 +151,8 @@ static void print_indented(FILE *to, const char *prefix, const char *text) {
     }
 }
 
-static void write_rewritten(const char *path, const struct text *text) {
+static void write_rewritten(const char *path, const struct text *text)
+{
     FILE *file = fopen(path, "wb");
     if (file == NULL || fwrite(text->bytes, 1, text->size_bytes, file) != text->size_bytes ||
         fclose(file) != 0) {
@@ -146,14 +161,16 @@ static void write_rewritten(const char *path, const struct text *text) {
     }
 }
 
-static void add_effects(struct text *rewritten, const char *effects) {
+static void add_effects(struct text *rewritten, const char *effects)
+{
     for (const char *at = effects; *at != '\0'; at += strcspn(at, "\n") + 1) {
         append(rewritten, "    ", 4);
         append(rewritten, at, strcspn(at, "\n") + 1);
     }
 }
 
-static bool complain(const char *what) {
+static bool complain(const char *what)
+{
     if (current_mode == SAFETY)
         printf("%s:%d: %s\n", current_script, current_line, what);
     else
@@ -163,7 +180,8 @@ static bool complain(const char *what) {
 
 // One command with what is expected of it. False ends the script.
 static bool do_command(struct script_world *world, char *command, const char *expected,
-                       struct script_output *output) {
+                       struct script_output *output)
+{
     struct script_line line;
     split(command, &line);
     output->size_bytes = 0;
@@ -182,7 +200,8 @@ static bool do_command(struct script_world *world, char *command, const char *ex
     return true;
 }
 
-static bool run_script(const char *path) {
+static bool run_script(const char *path)
+{
     static struct script_output output;
     struct text text = read_file(path), expected = {0}, rewritten = {0};
     struct script_world world = {0};
@@ -214,9 +233,11 @@ static bool run_script(const char *path) {
     return good;
 }
 
-// A planted change may break an assertion before it breaks safety: then the schedule is refused there.
+// A planted change may break an assertion before it breaks safety: then the schedule is refused
+// there.
 _Noreturn void lh_assert_failed(const char *file, int line, const char *expression, long long left,
-                                long long right) {
+                                long long right)
+{
     printf("%s%s:%d: assertion failed: %s:%d: %s (%lld, %lld)\n",
            current_mode == SAFETY ? "" : "# ", current_script, current_line, file, line, expression,
            left, right);
@@ -225,7 +246,8 @@ _Noreturn void lh_assert_failed(const char *file, int line, const char *expressi
     exit(1);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     glob_t found = {0};
     char **scripts = argv + 1;
     int count = argc - 1;

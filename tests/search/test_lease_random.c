@@ -1,7 +1,8 @@
-// Seeded random schedules over 3 and 5 machines: messages late, twice, out of order or never; nodes that crash
-// with what their disk had, come back and serve their quarantine; timers late; clocks at the ends of their
-// rate error; renewals with mixed durations; F1, F3 and F5 in every combination. After every step the
-// referee of the fixture looks at true time, and every step of a machine checks its own invariants.
+// Seeded random schedules over 3 and 5 machines: messages late, twice, out of order or never; nodes
+// that crash with what their disk had, come back and serve their quarantine; timers late; clocks at
+// the ends of their rate error; renewals with mixed durations; F1, F3 and F5 in every combination.
+// After every step the referee of the fixture looks at true time, and every step of a machine
+// checks its own invariants.
 //
 //     test_lease_random              every case with its share of seeds (LEASE_RANDOM_SEEDS each)
 //     test_lease_random CASE SEED    one schedule, told step by step
@@ -39,14 +40,16 @@ static unsigned current_step;
 
 // A machine's broken invariant is a failed case like two owners.
 _Noreturn void lh_assert_failed(const char *file, int line, const char *expression, long long left,
-                                long long right) {
+                                long long right)
+{
     printf("not ok %u - case %u seed %" PRIu64 " step %u: %s:%d: %s (%lld, %lld)\n",
            current_case + 1, current_case, current_seed, current_step, file, line, expression, left,
            right);
     exit(1);
 }
 
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
     if (!run.told)
         return;
     va_list arguments;
@@ -57,22 +60,26 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) 
     va_end(arguments);
 }
 
-static bool chance(unsigned of_1000) {
+static bool chance(unsigned of_1000)
+{
     return lh_prng_below(&run.prng, 1000) < of_1000;
 }
 
-static unsigned below(unsigned n) {
+static unsigned below(unsigned n)
+{
     return (unsigned)lh_prng_below(&run.prng, n);
 }
 
-static struct lh_duration some_ttl(void) {
+static struct lh_duration some_ttl(void)
+{
     static const int64_t SHORT_MS[] = {50, 51, 60, 100};
     const int64_t most_ms = run.fixture.settings.max_ttl_ms;
     const int64_t ttl_ms = chance(300) ? most_ms : SHORT_MS[below(4)];
     return lh_ms(ttl_ms < most_ms ? ttl_ms : most_ms);
 }
 
-static struct fixture_settings settings_of(unsigned number, uint64_t seed) {
+static struct fixture_settings settings_of(unsigned number, uint64_t seed)
+{
     static const uint32_t RATES[] = {1, 10000, LH_RATE_PPM_MAX};
     static const int64_t MOST_MS[] = {100, 200, 1000};
     return (struct fixture_settings){
@@ -90,7 +97,8 @@ static struct fixture_settings settings_of(unsigned number, uint64_t seed) {
 }
 
 // Clocks at one end of their error, at the other, or somewhere between.
-static int32_t some_rate(uint32_t most) {
+static int32_t some_rate(uint32_t most)
+{
     const int32_t rate = (int32_t)most;
     switch (below(4)) {
     case 0: return (int32_t)lh_prng_between(&run.prng, -rate, rate);
@@ -99,7 +107,8 @@ static int32_t some_rate(uint32_t most) {
     }
 }
 
-static void begin_run(unsigned number, uint64_t seed) {
+static void begin_run(unsigned number, uint64_t seed)
+{
     lh_prng_seed_number(&run.prng, seed * CASES + number);
     const struct fixture_settings settings = settings_of(number, seed);
     run.names = chance(800) ? 1 : 2;
@@ -116,7 +125,8 @@ static void begin_run(unsigned number, uint64_t seed) {
 
 static int64_t candidate; // the next true instant at which something ends
 
-static void consider(unsigned node, struct lh_instant local) {
+static void consider(unsigned node, struct lh_instant local)
+{
     if (local.ns == LH_NEVER.ns || !lh_before(fixture_now(&run.fixture, node), local))
         return;
     const int64_t at = fixture_true_of(&run.fixture, node, local);
@@ -125,7 +135,8 @@ static void consider(unsigned node, struct lh_instant local) {
 }
 
 // To where some deadline falls, one nanosecond before it, or just behind.
-static void jump_to_an_edge(void) {
+static void jump_to_an_edge(void)
+{
     candidate = 0;
     const unsigned name = below(run.names);
     for (unsigned i = 0; i < run.fixture.settings.nodes; i++) {
@@ -147,7 +158,8 @@ static void jump_to_an_edge(void) {
         run.fixture.true_ns = to;
 }
 
-static void let_time_pass(void) {
+static void let_time_pass(void)
+{
     const unsigned what = below(100);
     if (what < 40)
         run.fixture.true_ns += 1 + below(1000);
@@ -162,8 +174,10 @@ static void let_time_pass(void) {
 
 // --- the network ---
 
-// One of the packets that were (or were not) delivered before, mostly an early one; PACKETS if none.
-static unsigned pick(bool delivered) {
+// One of the packets that were (or were not) delivered before, mostly an early one; PACKETS if
+// none.
+static unsigned pick(bool delivered)
+{
     unsigned found[PACKETS];
     unsigned count = 0;
     for (unsigned i = 0; i < run.fixture.packet_count; i++)
@@ -175,14 +189,16 @@ static unsigned pick(bool delivered) {
 }
 
 // Room for what the next call may send: old copies go first, the oldest first.
-static void make_room(void) {
+static void make_room(void)
+{
     while (run.fixture.packet_count > PACKETS - 2 * LH_MEMBERS_MAX) {
         const unsigned old = pick(true);
         fixture_forget_packet(&run.fixture, old == PACKETS ? 0 : old);
     }
 }
 
-static void deliver(unsigned packet) {
+static void deliver(unsigned packet)
+{
     const struct fixture_packet it = run.fixture.packets[packet];
     if (!fixture_deliverable(&run.fixture, &it)) {
         if (it.waits_for != 0)
@@ -202,7 +218,8 @@ static void deliver(unsigned packet) {
         fixture_forget_packet(&run.fixture, packet);
 }
 
-static void deliver_some(void) {
+static void deliver_some(void)
+{
     make_room();
     const unsigned packet = pick(chance(100));
     if (packet != PACKETS)
@@ -210,7 +227,8 @@ static void deliver_some(void) {
 }
 
 // A good moment of the network: everything arrives at once.
-static void deliver_much(void) {
+static void deliver_much(void)
+{
     for (unsigned i = 0; i < 30; i++) {
         make_room();
         const unsigned packet = pick(false);
@@ -220,14 +238,16 @@ static void deliver_much(void) {
     }
 }
 
-static void drop_some(void) {
+static void drop_some(void)
+{
     if (run.fixture.packet_count > 0)
         fixture_forget_packet(&run.fixture, below(run.fixture.packet_count));
 }
 
 // --- the nodes ---
 
-static void use_a_lease(void) {
+static void use_a_lease(void)
+{
     const unsigned node = below(run.fixture.settings.nodes);
     const unsigned name = below(run.names);
     const struct lh_lease *lease = fixture_lease(&run.fixture, node, name);
@@ -257,10 +277,12 @@ static void use_a_lease(void) {
     }
 }
 
-static void run_timers(void) {
+static void run_timers(void)
+{
     for (unsigned i = 0; i < run.fixture.settings.nodes; i++) {
         const struct lh_machine *machine = run.fixture.nodes[i].machine;
-        if (machine == NULL || lh_before(fixture_now(&run.fixture, i), lh_machine_deadline(machine)))
+        if (machine == NULL ||
+            lh_before(fixture_now(&run.fixture, i), lh_machine_deadline(machine)))
             continue;
         if (below(100) < run.late_timers)
             continue;
@@ -269,11 +291,13 @@ static void run_timers(void) {
     }
 }
 
-static void finish_a_write(void) {
+static void finish_a_write(void)
+{
     fixture_persisted(&run.fixture, below(run.fixture.settings.nodes));
 }
 
-static void crash_or_restart(void) {
+static void crash_or_restart(void)
+{
     const unsigned node = below(run.fixture.settings.nodes);
     struct fixture_node *it = &run.fixture.nodes[node];
     if (it->machine == NULL) {
@@ -286,7 +310,8 @@ static void crash_or_restart(void) {
     }
 }
 
-static void step(void) {
+static void step(void)
+{
     const unsigned what = below(100);
     if (what < 55)
         deliver_some();
@@ -306,7 +331,8 @@ static void step(void) {
         crash_or_restart();
 }
 
-static void count_what_was_seen(void) {
+static void count_what_was_seen(void)
+{
     struct lh_machine_counters sum = run.fixture.past;
     for (unsigned i = 0; i < run.fixture.settings.nodes; i++) {
         fixture_crash(&run.fixture, i, 0);
@@ -322,7 +348,8 @@ static void count_what_was_seen(void) {
 }
 
 // One schedule. Returns NULL, or what went wrong at current_step.
-static const char *run_seed(unsigned number, uint64_t seed) {
+static const char *run_seed(unsigned number, uint64_t seed)
+{
     const char *wrong = NULL;
     current_case = number;
     current_seed = seed;
@@ -338,7 +365,8 @@ static const char *run_seed(unsigned number, uint64_t seed) {
 }
 
 // A search that meets nothing proves nothing.
-static const char *missed(unsigned number) {
+static const char *missed(unsigned number)
+{
     if (seen.acquired == 0 || seen.renewed == 0 || seen.lost == 0 || seen.blocked == 0)
         return "no acquisition, renewal, loss or refusal";
     if (seen.restarts == 0 || seen.quarantined == 0)
@@ -350,7 +378,8 @@ static const char *missed(unsigned number) {
     return NULL;
 }
 
-static bool run_case(unsigned number, uint64_t seeds) {
+static bool run_case(unsigned number, uint64_t seeds)
+{
     const char *wrong = NULL;
     seen = (struct seen){0};
     for (uint64_t seed = 1; seed <= seeds && wrong == NULL; seed++)
@@ -373,7 +402,8 @@ static bool run_case(unsigned number, uint64_t seeds) {
     return wrong == NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     mallopt(M_TRIM_THRESHOLD, 1 << 26); // machines come and go
     if (argc == 3) {
         run.told = true;

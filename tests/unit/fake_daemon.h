@@ -38,22 +38,28 @@ struct fake_daemon {
     char requests[FAKE_REQUESTS_MOST][400]; // words joined by spaces
 };
 
+// The number of a line that begins with `type`; moves *at behind the line. False if it is not
+// complete.
+static inline bool fake_header(char *bytes, size_t *at, char type, size_t *ret_number) {
+    char *end = strstr(bytes + *at, "\r\n");
+    if (end == NULL || bytes[*at] != type)
+        return false;
+    *ret_number = strtoul(bytes + *at + 1, NULL, 10);
+    *at = (size_t)(end - bytes) + 2;
+    return true;
+}
+
 // Cuts one request, an array of bulk strings, from the front; 0 if it is not complete.
 static inline size_t fake_cut(char *bytes, size_t size, char **words, size_t *count) {
     size_t at = 0;
     size_t wanted = 0;
     *count = 0;
     bytes[size] = '\0';
-    if (sscanf(bytes, "*%zu\r\n", &wanted) != 1 || strstr(bytes, "\r\n") == NULL)
+    if (!fake_header(bytes, &at, '*', &wanted))
         return 0;
-    at = (size_t)(strstr(bytes, "\r\n") - bytes) + 2;
     for (size_t i = 0; i < wanted; i++) {
         size_t length = 0;
-        char *end = strstr(bytes + at, "\r\n");
-        if (end == NULL || sscanf(bytes + at, "$%zu", &length) != 1)
-            return 0;
-        at = (size_t)(end - bytes) + 2;
-        if (at + length + 2 > size)
+        if (!fake_header(bytes, &at, '$', &length) || at + length + 2 > size)
             return 0;
         assert(*count < FAKE_WORDS_MOST);
         words[(*count)++] = bytes + at;

@@ -9,15 +9,18 @@
 
 static const unsigned NO_NAME = FIXTURE_NAMES;
 
-struct lh_key fixture_key(unsigned name) {
+struct lh_key fixture_key(unsigned name)
+{
     return (struct lh_key){{UINT64_C(0x9e3779b97f4a7c15) * (name + 1), name}};
 }
 
-static unsigned name_of(struct lh_key key) {
+static unsigned name_of(struct lh_key key)
+{
     return key.word[1] < FIXTURE_NAMES ? (unsigned)key.word[1] : NO_NAME;
 }
 
-struct lh_instant fixture_now(const struct fixture *fixture, unsigned node) {
+struct lh_instant fixture_now(const struct fixture *fixture, unsigned node)
+{
     const struct fixture_node *it = &fixture->nodes[node];
     const int64_t whole = fixture->true_ns / LH_PPM * it->rate_ppm;
     const int64_t rest = fixture->true_ns % LH_PPM * it->rate_ppm;
@@ -26,7 +29,8 @@ struct lh_instant fixture_now(const struct fixture *fixture, unsigned node) {
     return (struct lh_instant){it->offset_ns + fixture->true_ns + gain};
 }
 
-int64_t fixture_true_of(const struct fixture *fixture, unsigned node, struct lh_instant local) {
+int64_t fixture_true_of(const struct fixture *fixture, unsigned node, struct lh_instant local)
+{
     struct fixture probe = {.true_ns = 0};
     probe.nodes[node] = fixture->nodes[node];
     int64_t low = 0, high = INT64_C(1) << 50;
@@ -40,35 +44,41 @@ int64_t fixture_true_of(const struct fixture *fixture, unsigned node, struct lh_
     return low;
 }
 
-struct lh_lease *fixture_lease(const struct fixture *fixture, unsigned node, unsigned name) {
+struct lh_lease *fixture_lease(const struct fixture *fixture, unsigned node, unsigned name)
+{
     struct lh_machine *machine = fixture->nodes[node].machine;
     return machine == NULL ? NULL : lh_machine_find(machine, fixture_key(name));
 }
 
-bool fixture_holds(const struct fixture *fixture, unsigned node, unsigned name) {
+bool fixture_holds(const struct fixture *fixture, unsigned node, unsigned name)
+{
     const struct lh_lease *lease = fixture_lease(fixture, node, name);
     return lease != NULL && lh_proposer_holds(&lease->proposer, fixture_now(fixture, node));
 }
 
 struct lh_acceptor_record *fixture_record(const struct fixture *fixture, unsigned node,
-                                          unsigned name) {
+                                          unsigned name)
+{
     struct lh_machine *machine = fixture->nodes[node].machine;
     return machine == NULL ? NULL : lh_acceptors_find(&machine->acceptors, fixture_key(name));
 }
 
-static struct lh_timing timing_of(const struct fixture *fixture) {
+static struct lh_timing timing_of(const struct fixture *fixture)
+{
     return (struct lh_timing){lh_ms(fixture->settings.max_ttl_ms), fixture->settings.rate_ppm};
 }
 
 // What a restart has to wait for, and F1 too: M's quarantine, unless less was ever promised (F5).
-static struct lh_duration quarantine_of(const struct fixture *fixture, unsigned node) {
+static struct lh_duration quarantine_of(const struct fixture *fixture, unsigned node)
+{
     if (fixture->settings.quarantine_ceiling)
         return fixture->nodes[node].ceiling;
     return lh_timing_quarantine(timing_of(fixture), lh_ms(fixture->settings.max_ttl_ms));
 }
 
 static void start(struct fixture *fixture, unsigned node, struct lh_instant serves_at,
-                  lh_ballot floor, uint64_t counter) {
+                  lh_ballot floor, uint64_t counter)
+{
     struct fixture_node *it = &fixture->nodes[node];
     const struct fixture_settings *settings = &fixture->settings;
     struct lh_machine_config config = {
@@ -94,7 +104,8 @@ static void start(struct fixture *fixture, unsigned node, struct lh_instant serv
                      quarantine_of(fixture, node));
 }
 
-void fixture_open(struct fixture *fixture, const struct fixture_settings *settings) {
+void fixture_open(struct fixture *fixture, const struct fixture_settings *settings)
+{
     *fixture = (struct fixture){.settings = *settings};
     fixture->packets = calloc(settings->packet_capacity, sizeof *fixture->packets);
     if (fixture->packets == NULL)
@@ -108,14 +119,16 @@ void fixture_open(struct fixture *fixture, const struct fixture_settings *settin
     }
 }
 
-static void stop_machine(struct fixture_node *node) {
+static void stop_machine(struct fixture_node *node)
+{
     free(node->machine);
     free(node->memory);
     node->machine = NULL;
     node->memory = NULL;
 }
 
-void fixture_close(struct fixture *fixture) {
+void fixture_close(struct fixture *fixture)
+{
     if (fixture == NULL)
         return;
     for (unsigned i = 0; i < fixture->settings.nodes; i++)
@@ -124,26 +137,28 @@ void fixture_close(struct fixture *fixture) {
     fixture->packets = NULL;
 }
 
-static void ask_disk(struct fixture_node *node, struct fixture_persist write) {
+static void ask_disk(struct fixture_node *node, struct fixture_persist write)
+{
     LH_ASSERT(node->pending_count < FIXTURE_PERSISTS);
     node->pending[node->pending_count++] = write;
     node->asked++;
 }
 
-static void note(struct fixture *fixture, unsigned node, const struct lh_notice *notice) {
+static void note(struct fixture *fixture, unsigned node, const struct lh_notice *notice)
+{
     struct fixture_told *told = &fixture->told[fixture->told_count++];
     *told = (struct fixture_told){.node = (uint8_t)node, .notice = *notice, .name = NO_NAME};
     if (notice->lease == 0)
         return;
-    const struct lh_lease *lease =
-        lh_machine_lease(fixture->nodes[node].machine, notice->lease);
+    const struct lh_lease *lease = lh_machine_lease(fixture->nodes[node].machine, notice->lease);
     told->name = name_of(lease->key);
     told->token = lease->proposer.token;
     told->until = lease->proposer.until;
 }
 
 // Every message takes the way over the wire form, so that a machine sees only what can be sent.
-static struct lh_message over_the_wire(const struct lh_message *message) {
+static struct lh_message over_the_wire(const struct lh_message *message)
+{
     uint8_t bytes[128];
     struct lh_message read;
     struct lh_writer writer = lh_writer_of(bytes, sizeof bytes);
@@ -156,7 +171,8 @@ static struct lh_message over_the_wire(const struct lh_message *message) {
     return read;
 }
 
-static void put_packet(struct fixture *fixture, struct fixture_packet packet) {
+static void put_packet(struct fixture *fixture, struct fixture_packet packet)
+{
     if (fixture->packet_count == fixture->settings.packet_capacity) {
         fixture->packets_lost++;
         return;
@@ -164,7 +180,8 @@ static void put_packet(struct fixture *fixture, struct fixture_packet packet) {
     fixture->packets[fixture->packet_count++] = packet;
 }
 
-static void collect(struct fixture *fixture, unsigned node, uint32_t asker_boot) {
+static void collect(struct fixture *fixture, unsigned node, uint32_t asker_boot)
+{
     struct fixture_node *it = &fixture->nodes[node];
     const struct lh_lease_effects *effects = &fixture->effects;
     for (unsigned i = 0; i < effects->notice_count; i++) {
@@ -190,7 +207,8 @@ static void collect(struct fixture *fixture, unsigned node, uint32_t asker_boot)
     }
 }
 
-static struct lh_machine *begin(struct fixture *fixture, unsigned node) {
+static struct lh_machine *begin(struct fixture *fixture, unsigned node)
+{
     fixture->effects.send_count = 0;
     fixture->effects.notice_count = 0;
     fixture->told_count = 0;
@@ -198,7 +216,8 @@ static struct lh_machine *begin(struct fixture *fixture, unsigned node) {
 }
 
 bool fixture_acquire_waited(struct fixture *fixture, unsigned node, unsigned name,
-                            struct lh_duration ttl, struct lh_duration waited) {
+                            struct lh_duration ttl, struct lh_duration waited)
+{
     struct lh_machine *machine = begin(fixture, node);
     if (machine == NULL || fixture_holds(fixture, node, name))
         return false;
@@ -213,12 +232,13 @@ bool fixture_acquire_waited(struct fixture *fixture, unsigned node, unsigned nam
     return true;
 }
 
-bool fixture_acquire(struct fixture *fixture, unsigned node, unsigned name,
-                     struct lh_duration ttl) {
+bool fixture_acquire(struct fixture *fixture, unsigned node, unsigned name, struct lh_duration ttl)
+{
     return fixture_acquire_waited(fixture, node, name, ttl, (struct lh_duration){0});
 }
 
-bool fixture_renew(struct fixture *fixture, unsigned node, unsigned name, struct lh_duration ttl) {
+bool fixture_renew(struct fixture *fixture, unsigned node, unsigned name, struct lh_duration ttl)
+{
     struct lh_machine *machine = begin(fixture, node);
     if (machine == NULL || !fixture_holds(fixture, node, name))
         return false;
@@ -228,7 +248,8 @@ bool fixture_renew(struct fixture *fixture, unsigned node, unsigned name, struct
     return true;
 }
 
-bool fixture_stop(struct fixture *fixture, unsigned node, unsigned name) {
+bool fixture_stop(struct fixture *fixture, unsigned node, unsigned name)
+{
     struct lh_machine *machine = begin(fixture, node);
     struct lh_lease *lease = fixture_lease(fixture, node, name);
     if (lease == NULL)
@@ -237,18 +258,20 @@ bool fixture_stop(struct fixture *fixture, unsigned node, unsigned name) {
     return true;
 }
 
-bool fixture_release(struct fixture *fixture, unsigned node, unsigned name) {
+bool fixture_release(struct fixture *fixture, unsigned node, unsigned name)
+{
     struct lh_machine *machine = begin(fixture, node);
     struct lh_lease *lease = fixture_lease(fixture, node, name);
     if (lease == NULL)
         return false;
-    const bool was_held = lh_machine_release(machine, lease, fixture_now(fixture, node),
-                                             &fixture->effects);
+    const bool was_held =
+        lh_machine_release(machine, lease, fixture_now(fixture, node), &fixture->effects);
     collect(fixture, node, 0);
     return was_held;
 }
 
-bool fixture_timer(struct fixture *fixture, unsigned node) {
+bool fixture_timer(struct fixture *fixture, unsigned node)
+{
     struct lh_machine *machine = begin(fixture, node);
     if (machine == NULL)
         return false;
@@ -257,7 +280,8 @@ bool fixture_timer(struct fixture *fixture, unsigned node) {
     return true;
 }
 
-bool fixture_forget_lease(struct fixture *fixture, unsigned node, unsigned name) {
+bool fixture_forget_lease(struct fixture *fixture, unsigned node, unsigned name)
+{
     struct lh_machine *machine = begin(fixture, node);
     struct lh_lease *lease = fixture_lease(fixture, node, name);
     if (lease == NULL || lease->want != LH_WANT_NOTHING || lease->proposer.held != LH_BALLOT_NONE)
@@ -266,7 +290,8 @@ bool fixture_forget_lease(struct fixture *fixture, unsigned node, unsigned name)
     return true;
 }
 
-bool fixture_deliverable(const struct fixture *fixture, const struct fixture_packet *packet) {
+bool fixture_deliverable(const struct fixture *fixture, const struct fixture_packet *packet)
+{
     const struct fixture_node *from = &fixture->nodes[packet->from];
     const struct fixture_node *to = &fixture->nodes[packet->to];
     // What waits for the disk of a crashed boot never left it.
@@ -275,7 +300,8 @@ bool fixture_deliverable(const struct fixture *fixture, const struct fixture_pac
            (packet->echoed_boot == 0 || packet->echoed_boot == to->boot);
 }
 
-bool fixture_deliver(struct fixture *fixture, unsigned packet) {
+bool fixture_deliver(struct fixture *fixture, unsigned packet)
+{
     const struct fixture_packet it = fixture->packets[packet];
     struct lh_machine *machine = begin(fixture, it.to);
     if (!fixture_deliverable(fixture, &it))
@@ -287,39 +313,43 @@ bool fixture_deliver(struct fixture *fixture, unsigned packet) {
     return true;
 }
 
-void fixture_forget_packet(struct fixture *fixture, unsigned packet) {
+void fixture_forget_packet(struct fixture *fixture, unsigned packet)
+{
     memmove(&fixture->packets[packet], &fixture->packets[packet + 1],
             sizeof *fixture->packets * (--fixture->packet_count - packet));
 }
 
 void fixture_inject(struct fixture *fixture, unsigned from, unsigned to,
-                    const struct lh_message *message) {
-    put_packet(fixture, (struct fixture_packet){
-                            .from = (uint8_t)from,
-                            .to = (uint8_t)to,
-                            .sender_boot = fixture->nodes[from].boot,
-                            .echoed_boot = lh_message_is_answer(message->kind)
-                                               ? fixture->nodes[to].boot
-                                               : 0,
-                            .sent_ns = fixture->true_ns,
-                            .message = *message,
-                        });
+                    const struct lh_message *message)
+{
+    put_packet(fixture,
+               (struct fixture_packet){
+                   .from = (uint8_t)from,
+                   .to = (uint8_t)to,
+                   .sender_boot = fixture->nodes[from].boot,
+                   .echoed_boot = lh_message_is_answer(message->kind) ? fixture->nodes[to].boot : 0,
+                   .sent_ns = fixture->true_ns,
+                   .message = *message,
+               });
 }
 
-void fixture_settle(struct fixture *fixture) {
+void fixture_settle(struct fixture *fixture)
+{
     for (unsigned i = 0; i < fixture->packet_count; i++)
         if (fixture->packets[i].delivered == 0)
             fixture_deliver(fixture, i);
 }
 
-static void write_disk(struct fixture_node *node, const struct fixture_persist *write) {
+static void write_disk(struct fixture_node *node, const struct fixture_persist *write)
+{
     if (write->is_ceiling)
         node->ceiling = write->ceiling;
     else if (node->reserved < write->reserved)
         node->reserved = write->reserved;
 }
 
-bool fixture_persisted(struct fixture *fixture, unsigned node) {
+bool fixture_persisted(struct fixture *fixture, unsigned node)
+{
     struct fixture_node *it = &fixture->nodes[node];
     begin(fixture, node);
     if (it->machine == NULL || it->pending_count == 0)
@@ -335,7 +365,8 @@ bool fixture_persisted(struct fixture *fixture, unsigned node) {
     return true;
 }
 
-static void add_counters(struct lh_machine_counters *sum, const struct lh_machine_counters *more) {
+static void add_counters(struct lh_machine_counters *sum, const struct lh_machine_counters *more)
+{
     sum->acquired += more->acquired;
     sum->renewed += more->renewed;
     sum->lost += more->lost;
@@ -349,7 +380,8 @@ static void add_counters(struct lh_machine_counters *sum, const struct lh_machin
     sum->forgotten += more->forgotten;
 }
 
-void fixture_crash(struct fixture *fixture, unsigned node, unsigned durable) {
+void fixture_crash(struct fixture *fixture, unsigned node, unsigned durable)
+{
     struct fixture_node *it = &fixture->nodes[node];
     begin(fixture, node);
     if (it->machine == NULL)
@@ -366,7 +398,8 @@ void fixture_crash(struct fixture *fixture, unsigned node, unsigned durable) {
     stop_machine(it);
 }
 
-void fixture_restart(struct fixture *fixture, unsigned node) {
+void fixture_restart(struct fixture *fixture, unsigned node)
+{
     struct fixture_node *it = &fixture->nodes[node];
     begin(fixture, node);
     if (it->machine != NULL)
@@ -377,7 +410,8 @@ void fixture_restart(struct fixture *fixture, unsigned node) {
 }
 
 // The holder of the name at this instant, or settings.nodes; `ret_count` tells how many there are.
-static unsigned holder_of(const struct fixture *fixture, unsigned name, unsigned *ret_count) {
+static unsigned holder_of(const struct fixture *fixture, unsigned name, unsigned *ret_count)
+{
     unsigned holder = fixture->settings.nodes;
     *ret_count = 0;
     for (unsigned i = 0; i < fixture->settings.nodes; i++) {
@@ -389,7 +423,8 @@ static unsigned holder_of(const struct fixture *fixture, unsigned name, unsigned
     return holder;
 }
 
-static const char *check_name(struct fixture *fixture, unsigned name) {
+static const char *check_name(struct fixture *fixture, unsigned name)
+{
     struct fixture_name *it = &fixture->names[name];
     unsigned count = 0;
     const unsigned node = holder_of(fixture, name, &count);
@@ -412,7 +447,8 @@ static const char *check_name(struct fixture *fixture, unsigned name) {
     return NULL;
 }
 
-const char *fixture_check(struct fixture *fixture) {
+const char *fixture_check(struct fixture *fixture)
+{
     for (unsigned name = 0; name < FIXTURE_NAMES; name++) {
         const char *wrong = check_name(fixture, name);
         if (wrong != NULL)

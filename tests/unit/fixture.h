@@ -1,9 +1,11 @@
-// The one place where tests make machines: a small cluster of them with clocks that run at different rates, a
-// network that keeps every packet until somebody delivers or forgets it, and a disk for each node. It is the driver
-// of DESIGN.md section 3 without threads: whoever uses it decides what happens next.
+// The one place where tests make machines: a small cluster of them with clocks that run at
+// different rates, a network that keeps every packet until somebody delivers or forgets it, and a
+// disk for each node. It is the driver of DESIGN.md section 3 without threads: whoever uses it
+// decides what happens next.
 //
-// fixture_check is the referee. It looks at true time, which no node sees: at most one node may hold a
-// name, tokens only rise, a token that ended never comes back, and no deadline of a holder moves back.
+// fixture_check is the referee. It looks at true time, which no node sees: at most one node may
+// hold a name, tokens only rise, a token that ended never comes back, and no deadline of a holder
+// moves back.
 #ifndef LH_TESTS_UNIT_FIXTURE_H
 #define LH_TESTS_UNIT_FIXTURE_H
 
@@ -18,19 +20,19 @@ struct fixture_settings {
     uint32_t rate_ppm;
     bool idle_forget, one_round_renewal, quarantine_ceiling;
     uint32_t max_leases;
-    uint64_t reserved;         // on every disk at the start
+    uint64_t reserved;          // on every disk at the start
     struct lh_duration ceiling; // F5: on every disk at the start
     uint64_t seed;
     unsigned packet_capacity;
 };
 
 struct fixture_packet {
-    uint8_t from, to;         // positions, from 0
+    uint8_t from, to; // positions, from 0
     uint32_t sender_boot;
-    uint32_t echoed_boot;     // of an answer: the boot that asked
-    uint32_t waits_for;       // F5: leaves once the sender's disk has done this many writes
-    int64_t sent_ns;          // true time
-    unsigned delivered;       // how often
+    uint32_t echoed_boot; // of an answer: the boot that asked
+    uint32_t waits_for;   // F5: leaves once the sender's disk has done this many writes
+    int64_t sent_ns;      // true time
+    unsigned delivered;   // how often
     struct lh_message message;
 };
 
@@ -107,7 +109,8 @@ bool fixture_release(struct fixture *fixture, unsigned node, unsigned name);
 bool fixture_timer(struct fixture *fixture, unsigned node);
 bool fixture_forget_lease(struct fixture *fixture, unsigned node, unsigned name);
 
-// Hands the packet over, if it may have left and its receiver is up and still of the boot it answers.
+// Hands the packet over, if it may have left and its receiver is up and still of the boot it
+// answers.
 bool fixture_deliver(struct fixture *fixture, unsigned packet);
 bool fixture_deliverable(const struct fixture *fixture, const struct fixture_packet *packet);
 void fixture_forget_packet(struct fixture *fixture, unsigned packet);

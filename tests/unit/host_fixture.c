@@ -721,6 +721,10 @@ bool cluster_step(struct cluster *cluster, int64_t limit_ns)
         return false;
     }
     cluster->steps++;
+    cluster->idle_turns = timer_at < event_at && timer_at <= cluster->true_ns ? cluster->idle_turns + 1 : 0;
+    if (cluster->idle_turns > 1000)
+        cluster_break(cluster, "process %u runs its timers without end",
+                      (unsigned)(process - cluster->processes));
     cluster->true_ns = at > cluster->true_ns ? at : cluster->true_ns;
     if (timer_at < event_at) {
         lh_driver_timer(process->driver);

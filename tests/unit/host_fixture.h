@@ -157,6 +157,7 @@ struct cluster {
     unsigned tape_count; // the first ones
     struct cluster_tape *tapes;
     uint64_t datagrams, datagram_bytes, grants, steps;
+    unsigned idle_turns; // timers in a row without time passing
     bool loud;
 };
 

@@ -106,8 +106,8 @@ static inline void lone_settle(struct lone_host *lone) {
     lone->again = again;
 }
 
-// Moves the clock on, timer by timer. A host that wants its timer again and again at one instant would keep a
-// processor busy for ever.
+// Moves the clock on, timer by timer. A host that wants its timer again and again at one instant
+// would keep a processor busy for ever.
 static inline void lone_advance(struct lone_host *lone, int64_t ms) {
     struct lh_instant end = lh_after(lone->now, lh_ms(ms));
     unsigned in_a_row = 0;

@@ -1,5 +1,5 @@
-// The acceptor's rules over one record, each on both sides of its edge: A1, A2 with its order, its refusal
-// and its spent ballots, A3, D, F1, F2 and F3.
+// The acceptor's rules over one record, each on both sides of its edge: A1, A2 with its order, its
+// refusal and its spent ballots, A3, D, F1, F2 and F3.
 #include "lease/acceptor.h"
 
 #include <setjmp.h>
@@ -14,16 +14,19 @@
 #define OTHERS(counter) lh_ballot_make(counter, 1, 2)
 #define REPLACED(counter) lh_ballot_make(counter, 2, 1)
 
-static struct lh_instant at(int64_t ns) {
+static struct lh_instant at(int64_t ns)
+{
     return (struct lh_instant){ns};
 }
 
-static struct lh_duration lasting(int64_t ns) {
+static struct lh_duration lasting(int64_t ns)
+{
     return (struct lh_duration){ns};
 }
 
 // A record holding MINE(5) from 100 until 200.
-static struct lh_acceptor_record holding(void) {
+static struct lh_acceptor_record holding(void)
+{
     struct lh_acceptor_record record = {0};
     const struct lh_acceptor_answer answer =
         lh_acceptor_accept(&record, at(100), MINE(5), LH_BALLOT_NONE, lasting(100));
@@ -31,11 +34,13 @@ static struct lh_acceptor_record holding(void) {
     return record;
 }
 
-static void assert_unchanged(struct lh_acceptor_record before, struct lh_acceptor_record after) {
+static void assert_unchanged(struct lh_acceptor_record before, struct lh_acceptor_record after)
+{
     assert_memory_equal(&before, &after, sizeof before);
 }
 
-static void A1_promises_at_the_promised_ballot_and_rejects_one_below(void **state) {
+static void A1_promises_at_the_promised_ballot_and_rejects_one_below(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = {0};
     assert_int_equal(lh_acceptor_prepare(&record, at(1), OTHERS(5)).verdict, LH_PROMISED);
@@ -49,7 +54,8 @@ static void A1_promises_at_the_promised_ballot_and_rejects_one_below(void **stat
     assert_int_equal(record.promised, OTHERS(5) + 1);
 }
 
-static void A1_a_rejection_carries_the_promised_ballot(void **state) {
+static void A1_a_rejection_carries_the_promised_ballot(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = {0};
     lh_acceptor_prepare(&record, at(1), OTHERS(5));
@@ -60,7 +66,8 @@ static void A1_a_rejection_carries_the_promised_ballot(void **state) {
     assert_int_equal(answer.promised, OTHERS(5));
 }
 
-static void A1_reports_a_live_lease_and_what_remains_of_it(void **state) {
+static void A1_reports_a_live_lease_and_what_remains_of_it(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_answer answer = lh_acceptor_prepare(&record, at(199), OTHERS(6));
@@ -69,7 +76,8 @@ static void A1_reports_a_live_lease_and_what_remains_of_it(void **state) {
     assert_int_equal(answer.exclusion.ns, 1);
 }
 
-static void A1_reports_an_expired_lease_as_none(void **state) {
+static void A1_reports_an_expired_lease_as_none(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_answer answer = lh_acceptor_prepare(&record, at(200), OTHERS(6));
@@ -78,7 +86,8 @@ static void A1_reports_an_expired_lease_as_none(void **state) {
     assert_int_equal(answer.exclusion.ns, 0);
 }
 
-static void A1_promising_ends_no_lease(void **state) {
+static void A1_promising_ends_no_lease(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_prepare(&record, at(150), OTHERS(9));
@@ -86,7 +95,8 @@ static void A1_promising_ends_no_lease(void **state) {
     assert_int_equal(record.deadline.ns, 200);
 }
 
-static void A2_accepts_at_the_promised_ballot_and_rejects_one_below(void **state) {
+static void A2_accepts_at_the_promised_ballot_and_rejects_one_below(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = {0};
     lh_acceptor_prepare(&record, at(1), OTHERS(5));
@@ -101,14 +111,16 @@ static void A2_accepts_at_the_promised_ballot_and_rejects_one_below(void **state
     assert_int_equal(record.ballot, OTHERS(5));
 }
 
-static void A2_accepting_is_promising(void **state) {
+static void A2_accepting_is_promising(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     assert_int_equal(record.promised, MINE(5));
     assert_int_equal(lh_acceptor_prepare(&record, at(100), MINE(5) - 1).verdict, LH_REJECTED);
 }
 
-static void A2_keeps_a_live_lease_from_another_owner(void **state) {
+static void A2_keeps_a_live_lease_from_another_owner(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -124,7 +136,8 @@ static void A2_keeps_a_live_lease_from_another_owner(void **state) {
     assert_int_equal(record.deadline.ns, 300);
 }
 
-static void A2_a_stranger_cannot_name_a_live_lease(void **state) {
+static void A2_a_stranger_cannot_name_a_live_lease(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -135,7 +148,8 @@ static void A2_a_stranger_cannot_name_a_live_lease(void **state) {
     assert_unchanged(before, record);
 }
 
-static void A2_the_owner_renews_the_lease_it_names(void **state) {
+static void A2_the_owner_renews_the_lease_it_names(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     assert_int_equal(lh_acceptor_accept(&record, at(150), MINE(6), MINE(5), lasting(100)).verdict,
@@ -144,7 +158,8 @@ static void A2_the_owner_renews_the_lease_it_names(void **state) {
     assert_int_equal(record.deadline.ns, 250);
 }
 
-static void A2_the_owner_without_the_base_is_refused(void **state) {
+static void A2_the_owner_without_the_base_is_refused(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -158,7 +173,8 @@ static void A2_the_owner_without_the_base_is_refused(void **state) {
     }
 }
 
-static void A2_a_redelivery_is_answered_and_restarts_nothing(void **state) {
+static void A2_a_redelivery_is_answered_and_restarts_nothing(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -168,7 +184,8 @@ static void A2_a_redelivery_is_answered_and_restarts_nothing(void **state) {
     assert_unchanged(before, record);
 }
 
-static void A2_a_spent_ballot_is_never_installed_again_after_expiry(void **state) {
+static void A2_a_spent_ballot_is_never_installed_again_after_expiry(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -179,7 +196,8 @@ static void A2_a_spent_ballot_is_never_installed_again_after_expiry(void **state
     assert_unchanged(before, record);
 }
 
-static void A2_a_spent_ballot_is_never_installed_again_after_release(void **state) {
+static void A2_a_spent_ballot_is_never_installed_again_after_release(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     assert_true(lh_acceptor_release(&record, at(120), MINE(5)));
@@ -193,7 +211,8 @@ static void A2_a_spent_ballot_is_never_installed_again_after_release(void **stat
         LH_REJECTED);
 }
 
-static void A3_clears_exactly_the_released_lease(void **state) {
+static void A3_clears_exactly_the_released_lease(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -205,7 +224,8 @@ static void A3_clears_exactly_the_released_lease(void **state) {
     assert_false(lh_acceptor_live(&record, at(150)));
 }
 
-static void A3_a_late_release_leaves_the_renewed_lease(void **state) {
+static void A3_a_late_release_leaves_the_renewed_lease(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_accept(&record, at(150), MINE(6), MINE(5), lasting(100));
@@ -213,7 +233,8 @@ static void A3_a_late_release_leaves_the_renewed_lease(void **state) {
     assert_true(lh_acceptor_live(&record, at(249)));
 }
 
-static void A3_keeps_the_promise(void **state) {
+static void A3_keeps_the_promise(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_release(&record, at(150), MINE(5));
@@ -221,7 +242,8 @@ static void A3_keeps_the_promise(void **state) {
     assert_int_equal(lh_acceptor_prepare(&record, at(150), MINE(5) - 1).verdict, LH_REJECTED);
 }
 
-static void A3_is_spent_at_the_deadline(void **state) {
+static void A3_is_spent_at_the_deadline(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     assert_false(lh_acceptor_release(&record, at(200), MINE(5)));
@@ -229,7 +251,8 @@ static void A3_is_spent_at_the_deadline(void **state) {
     assert_true(lh_acceptor_release(&record, at(199), MINE(5)));
 }
 
-static void D_a_shorter_renewal_moves_no_deadline_back(void **state) {
+static void D_a_shorter_renewal_moves_no_deadline_back(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_accept(&record, at(150), MINE(6), MINE(5), lasting(49));
@@ -239,7 +262,8 @@ static void D_a_shorter_renewal_moves_no_deadline_back(void **state) {
     assert_int_equal(record.deadline.ns, 201);
 }
 
-static void D_binds_a_live_lease_only(void **state) {
+static void D_binds_a_live_lease_only(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     assert_true(lh_acceptor_release(&record, at(150), MINE(5)));
@@ -250,7 +274,8 @@ static void D_binds_a_live_lease_only(void **state) {
     assert_int_equal(record.deadline.ns, 210);
 }
 
-static void D_a_shorter_extension_moves_no_deadline_back(void **state) {
+static void D_a_shorter_extension_moves_no_deadline_back(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_extend(&record, at(150), MINE(5), 7, lasting(49));
@@ -259,14 +284,16 @@ static void D_a_shorter_extension_moves_no_deadline_back(void **state) {
     assert_int_equal(record.deadline.ns, 201);
 }
 
-static void D_deadlines_saturate(void **state) {
+static void D_deadlines_saturate(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = {0};
     lh_acceptor_accept(&record, at(INT64_MAX - 5), MINE(1), LH_BALLOT_NONE, lasting(100));
     assert_int_equal(record.deadline.ns, INT64_MAX);
 }
 
-static void F3_extends_while_the_lease_is_live(void **state) {
+static void F3_extends_while_the_lease_is_live(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     struct lh_acceptor_answer answer =
@@ -278,7 +305,8 @@ static void F3_extends_while_the_lease_is_live(void **state) {
     assert_int_equal(record.deadline.ns, 299);
 }
 
-static void F3_refuses_any_other_ballot(void **state) {
+static void F3_refuses_any_other_ballot(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     const struct lh_acceptor_record before = record;
@@ -293,7 +321,8 @@ static void F3_refuses_any_other_ballot(void **state) {
     assert_unchanged(before, record);
 }
 
-static void F3_refuses_a_released_lease_and_an_empty_record(void **state) {
+static void F3_refuses_a_released_lease_and_an_empty_record(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_release(&record, at(150), MINE(5));
@@ -304,7 +333,8 @@ static void F3_refuses_a_released_lease_and_an_empty_record(void **state) {
                      LH_REJECTED);
 }
 
-static void F3_counts_a_newer_n_only(void **state) {
+static void F3_counts_a_newer_n_only(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_extend(&record, at(150), MINE(5), 7, lasting(100));
@@ -319,7 +349,8 @@ static void F3_counts_a_newer_n_only(void **state) {
     assert_int_equal(record.deadline.ns, 280);
 }
 
-static void F3_a_renewal_in_two_rounds_starts_n_anew(void **state) {
+static void F3_a_renewal_in_two_rounds_starts_n_anew(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_extend(&record, at(150), MINE(5), 7, lasting(100));
@@ -329,7 +360,8 @@ static void F3_a_renewal_in_two_rounds_starts_n_anew(void **state) {
     assert_int_equal(record.deadline.ns, 270);
 }
 
-static void F3_does_not_ask_whether_the_promise_is_still_the_owners(void **state) {
+static void F3_does_not_ask_whether_the_promise_is_still_the_owners(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_prepare(&record, at(150), OTHERS(9));
@@ -339,7 +371,8 @@ static void F3_does_not_ask_whether_the_promise_is_still_the_owners(void **state
     assert_int_equal(record.deadline.ns, 260);
 }
 
-static void F1_waits_for_the_quarantine_after_the_lease(void **state) {
+static void F1_waits_for_the_quarantine_after_the_lease(void **state)
+{
     (void)state;
     const struct lh_acceptor_record record = holding();
     assert_false(lh_acceptor_forgettable(&record, at(199), lasting(0)));
@@ -348,7 +381,8 @@ static void F1_waits_for_the_quarantine_after_the_lease(void **state) {
     assert_true(lh_acceptor_forgettable(&record, at(250), lasting(50)));
 }
 
-static void F1_waits_for_the_quarantine_after_a_promise(void **state) {
+static void F1_waits_for_the_quarantine_after_a_promise(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = {0};
     lh_acceptor_prepare(&record, at(100), MINE(5));
@@ -359,7 +393,8 @@ static void F1_waits_for_the_quarantine_after_a_promise(void **state) {
     assert_true(lh_acceptor_forgettable(&record, at(190), lasting(50)));
 }
 
-static void F1_counts_a_promise_made_after_the_lease(void **state) {
+static void F1_counts_a_promise_made_after_the_lease(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_prepare(&record, at(230), OTHERS(6));
@@ -368,7 +403,8 @@ static void F1_counts_a_promise_made_after_the_lease(void **state) {
     assert_true(lh_acceptor_forgettable(&record, at(280), lasting(50)));
 }
 
-static void F1_counts_from_a_release(void **state) {
+static void F1_counts_from_a_release(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_extend(&record, at(150), MINE(5), UINT64_C(1) << 60, lasting(100));
@@ -378,7 +414,8 @@ static void F1_counts_from_a_release(void **state) {
     assert_true(lh_acceptor_forgettable(&record, at(210), lasting(50)));
 }
 
-static void F1_counts_from_the_extended_deadline(void **state) {
+static void F1_counts_from_the_extended_deadline(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = holding();
     lh_acceptor_extend(&record, at(150), MINE(5), 7, lasting(100));
@@ -386,7 +423,8 @@ static void F1_counts_from_the_extended_deadline(void **state) {
     assert_true(lh_acceptor_forgettable(&record, at(300), lasting(50)));
 }
 
-static void F1_a_rejection_touches_nothing(void **state) {
+static void F1_a_rejection_touches_nothing(void **state)
+{
     (void)state;
     struct lh_acceptor_record record = {0};
     lh_acceptor_prepare(&record, at(100), OTHERS(5));
@@ -394,7 +432,8 @@ static void F1_a_rejection_touches_nothing(void **state) {
     assert_int_equal(lh_acceptor_touched(&record).ns, 100);
 }
 
-static void F2_a_fresh_record_is_promised_and_spent_at_the_floor(void **state) {
+static void F2_a_fresh_record_is_promised_and_spent_at_the_floor(void **state)
+{
     (void)state;
     const struct lh_key key = {{1, 2}};
     const lh_ballot floor = MINE(5);
@@ -413,7 +452,8 @@ static void F2_a_fresh_record_is_promised_and_spent_at_the_floor(void **state) {
         LH_ACCEPTED);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(A1_promises_at_the_promised_ballot_and_rejects_one_below),
         cmocka_unit_test(A1_a_rejection_carries_the_promised_ballot),

@@ -1,5 +1,5 @@
-// The acceptor's table: found by key whatever the chains look like, full without harm, forgetting only what
-// F1 allows, and raising the floor (F2) when it does.
+// The acceptor's table: found by key whatever the chains look like, full without harm, forgetting
+// only what F1 allows, and raising the floor (F2) when it does.
 #include "lease/acceptors.h"
 
 #include <setjmp.h>
@@ -12,16 +12,19 @@
 
 #define MINE(counter) lh_ballot_make(counter, 1, 1)
 
-static struct lh_instant at(int64_t ns) {
+static struct lh_instant at(int64_t ns)
+{
     return (struct lh_instant){ns};
 }
 
-static struct lh_duration lasting(int64_t ns) {
+static struct lh_duration lasting(int64_t ns)
+{
     return (struct lh_duration){ns};
 }
 
 // Keys of one bucket, whatever the number of buckets: they differ above bit 32 only.
-static struct lh_key key(uint64_t number) {
+static struct lh_key key(uint64_t number)
+{
     return (struct lh_key){{number << 32, number}};
 }
 
@@ -30,7 +33,8 @@ struct table {
     void *memory;
 };
 
-static struct table table_of(uint32_t capacity) {
+static struct table table_of(uint32_t capacity)
+{
     struct table table;
     table.memory = calloc(1, lh_acceptors_size(capacity));
     assert_non_null(table.memory);
@@ -39,7 +43,8 @@ static struct table table_of(uint32_t capacity) {
 }
 
 static struct lh_acceptor_record *promise(struct table *table, uint64_t number, int64_t now_ns,
-                                          lh_ballot ballot) {
+                                          lh_ballot ballot)
+{
     struct lh_acceptor_record *record =
         lh_acceptors_touch(&table->acceptors, key(number), at(now_ns));
     assert_non_null(record);
@@ -48,14 +53,16 @@ static struct lh_acceptor_record *promise(struct table *table, uint64_t number, 
 }
 
 // Looks at every record once, two a call.
-static unsigned forget_all(struct table *table, int64_t now_ns, int64_t quarantine_ns) {
+static unsigned forget_all(struct table *table, int64_t now_ns, int64_t quarantine_ns)
+{
     unsigned forgotten = 0;
     for (uint32_t looked = 0; looked < table->acceptors.used; looked += 2)
         forgotten += lh_acceptors_forget(&table->acceptors, at(now_ns), lasting(quarantine_ns));
     return forgotten;
 }
 
-static void a_name_is_known_once_touched(void **state) {
+static void a_name_is_known_once_touched(void **state)
+{
     (void)state;
     struct table table = table_of(4);
     assert_null(lh_acceptors_find(&table.acceptors, key(1)));
@@ -67,7 +74,8 @@ static void a_name_is_known_once_touched(void **state) {
     free(table.memory);
 }
 
-static void names_of_one_bucket_stay_apart(void **state) {
+static void names_of_one_bucket_stay_apart(void **state)
+{
     (void)state;
     struct table table = table_of(8);
     for (uint64_t i = 1; i <= 8; i++)
@@ -77,7 +85,8 @@ static void names_of_one_bucket_stay_apart(void **state) {
     free(table.memory);
 }
 
-static void names_that_differ_in_one_word_stay_apart(void **state) {
+static void names_that_differ_in_one_word_stay_apart(void **state)
+{
     (void)state;
     struct table table = table_of(8);
     const struct lh_key one = {{5, 6}}, other = {{5, 7}};
@@ -89,7 +98,8 @@ static void names_that_differ_in_one_word_stay_apart(void **state) {
     free(table.memory);
 }
 
-static void a_full_table_knows_what_it_knew(void **state) {
+static void a_full_table_knows_what_it_knew(void **state)
+{
     (void)state;
     struct table table = table_of(3);
     for (uint64_t i = 1; i <= 3; i++)
@@ -100,7 +110,8 @@ static void a_full_table_knows_what_it_knew(void **state) {
     free(table.memory);
 }
 
-static void F1_forgets_at_the_quarantine_and_not_one_nanosecond_early(void **state) {
+static void F1_forgets_at_the_quarantine_and_not_one_nanosecond_early(void **state)
+{
     (void)state;
     struct table table = table_of(4);
     promise(&table, 1, 100, MINE(5));
@@ -112,7 +123,8 @@ static void F1_forgets_at_the_quarantine_and_not_one_nanosecond_early(void **sta
     free(table.memory);
 }
 
-static void F1_forgets_no_live_lease(void **state) {
+static void F1_forgets_no_live_lease(void **state)
+{
     (void)state;
     struct table table = table_of(4);
     struct lh_acceptor_record *record = promise(&table, 1, 100, MINE(5));
@@ -122,7 +134,8 @@ static void F1_forgets_no_live_lease(void **state) {
     free(table.memory);
 }
 
-static void F1_looks_at_two_records_a_call(void **state) {
+static void F1_looks_at_two_records_a_call(void **state)
+{
     (void)state;
     struct table table = table_of(8);
     for (uint64_t i = 1; i <= 5; i++)
@@ -134,7 +147,8 @@ static void F1_looks_at_two_records_a_call(void **state) {
     free(table.memory);
 }
 
-static void F1_an_empty_table_forgets_nothing(void **state) {
+static void F1_an_empty_table_forgets_nothing(void **state)
+{
     (void)state;
     struct table table = table_of(1);
     assert_int_equal(lh_acceptors_forget(&table.acceptors, at(500), lasting(0)), 0);
@@ -144,7 +158,8 @@ static void F1_an_empty_table_forgets_nothing(void **state) {
     free(table.memory);
 }
 
-static void F1_a_forgotten_record_serves_another_name(void **state) {
+static void F1_a_forgotten_record_serves_another_name(void **state)
+{
     (void)state;
     struct table table = table_of(2);
     promise(&table, 1, 100, MINE(1));
@@ -158,7 +173,8 @@ static void F1_a_forgotten_record_serves_another_name(void **state) {
     free(table.memory);
 }
 
-static void F2_forgetting_raises_the_floor_to_what_was_promised(void **state) {
+static void F2_forgetting_raises_the_floor_to_what_was_promised(void **state)
+{
     (void)state;
     struct table table = table_of(4);
     promise(&table, 1, 100, MINE(5));
@@ -171,7 +187,8 @@ static void F2_forgetting_raises_the_floor_to_what_was_promised(void **state) {
     free(table.memory);
 }
 
-static void F2_an_unknown_name_behaves_as_promised_at_the_floor(void **state) {
+static void F2_an_unknown_name_behaves_as_promised_at_the_floor(void **state)
+{
     (void)state;
     struct table table = table_of(4);
     promise(&table, 1, 100, MINE(5));
@@ -185,7 +202,8 @@ static void F2_an_unknown_name_behaves_as_promised_at_the_floor(void **state) {
     free(table.memory);
 }
 
-static void F2_the_floor_never_falls(void **state) {
+static void F2_the_floor_never_falls(void **state)
+{
     (void)state;
     struct table table = table_of(4);
     table.acceptors.floor = MINE(9);
@@ -199,7 +217,8 @@ static void F2_the_floor_never_falls(void **state) {
 }
 
 // Touching and forgetting at random, against an array that remembers everything.
-static void the_table_agrees_with_a_dumb_twin(void **state) {
+static void the_table_agrees_with_a_dumb_twin(void **state)
+{
     (void)state;
     enum { NAMES = 40, CAPACITY = 24 };
     int64_t touched[NAMES] = {0};
@@ -234,7 +253,8 @@ static void the_table_agrees_with_a_dumb_twin(void **state) {
     free(table.memory);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_is_known_once_touched),
         cmocka_unit_test(names_of_one_bucket_stay_apart),

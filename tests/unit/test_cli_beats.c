@@ -20,7 +20,7 @@ static bool check(const struct lh_beat *beats, size_t count, int64_t stopped) {
     memset(&error, 0, sizeof error);
     return lh_beats_check(beats, count, &stopped, stopped > 0, &verdict, &error);
 }
-#define CHECK(beats, stopped) check(beats, sizeof beats / sizeof beats[0], stopped)
+#define CHECK(beats, stopped) check(beats, sizeof(beats) / sizeof((beats)[0]), stopped)
 
 static void test_good(void **state) {
     (void)state;

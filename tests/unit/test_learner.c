@@ -10,13 +10,15 @@
 
 static const struct lh_timing TEN_PERCENT = {{60 * LH_NS_PER_S}, 100000};
 
-static int64_t view(int64_t echoed_ns, int64_t remaining_ns) {
+static int64_t view(int64_t echoed_ns, int64_t remaining_ns)
+{
     return lh_learner_expiry(TEN_PERCENT, (struct lh_instant){echoed_ns},
                              (struct lh_duration){remaining_ns})
         .ns;
 }
 
-static void L1_counts_from_our_own_stamp(void **state) {
+static void L1_counts_from_our_own_stamp(void **state)
+{
     (void)state;
     assert_int_equal(view(1000, 0), 1000);
     assert_int_equal(view(1000, 1100), 1900);
@@ -24,7 +26,8 @@ static void L1_counts_from_our_own_stamp(void **state) {
 }
 
 // 1.1 units at the owner may be 0.9 of ours: 1100 -> 900, and 1099 -> 899.18.
-static void L1_shrinks_by_the_rate_error_and_rounds_down(void **state) {
+static void L1_shrinks_by_the_rate_error_and_rounds_down(void **state)
+{
     (void)state;
     assert_int_equal(view(0, 1099), 899);
     assert_int_equal(view(0, 1100), 900);
@@ -32,7 +35,8 @@ static void L1_shrinks_by_the_rate_error_and_rounds_down(void **state) {
     assert_int_equal(view(0, 1), 0);
 }
 
-static void L1_a_slow_owner_and_a_fast_learner_just_agree(void **state) {
+static void L1_a_slow_owner_and_a_fast_learner_just_agree(void **state)
+{
     (void)state;
     const int64_t remaining = 10 * LH_NS_PER_S;
     const int64_t seen = view(0, remaining);
@@ -42,13 +46,15 @@ static void L1_a_slow_owner_and_a_fast_learner_just_agree(void **state) {
     assert_true((seen + 1) * 11 > remaining * 9);
 }
 
-static void L1_never_wraps(void **state) {
+static void L1_never_wraps(void **state)
+{
     (void)state;
     assert_int_equal(view(INT64_MAX - 10, 1100), INT64_MAX);
     assert_true(view(0, INT64_MAX) < INT64_MAX);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(L1_counts_from_our_own_stamp),
         cmocka_unit_test(L1_shrinks_by_the_rate_error_and_rounds_down),

@@ -1,5 +1,6 @@
-// The many-lease machine, through the fixture's small clusters: what must hold before an acceptor answers at all
-// (A4, T2, F2, F5), what proposers do about refusals, losses and ends (P4 to P6, F3), and what a caller is told.
+// The many-lease machine, through the fixture's small clusters: what must hold before an acceptor
+// answers at all (A4, T2, F2, F5), what proposers do about refusals, losses and ends (P4 to P6,
+// F3), and what a caller is told.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,8 @@ enum { NAME = 0, PACKETS = 2048 };
 
 #define MS LH_NS_PER_MS
 
-static struct fixture_settings usual(void) {
+static struct fixture_settings usual(void)
+{
     return (struct fixture_settings){.nodes = 3,
                                      .max_ttl_ms = 1000,
                                      .rate_ppm = 10000,
@@ -24,31 +26,36 @@ static struct fixture_settings usual(void) {
                                      .packet_capacity = PACKETS};
 }
 
-static struct fixture *cluster_of(struct fixture_settings settings) {
+static struct fixture *cluster_of(struct fixture_settings settings)
+{
     struct fixture *fixture = calloc(1, sizeof *fixture);
     assert_non_null(fixture);
     fixture_open(fixture, &settings);
     return fixture;
 }
 
-static struct fixture *cluster(void) {
+static struct fixture *cluster(void)
+{
     return cluster_of(usual());
 }
 
-static void end(struct fixture *fixture) {
+static void end(struct fixture *fixture)
+{
     assert_null(fixture_check(fixture));
     fixture_close(fixture);
     free(fixture);
 }
 
 // Everything arrives at once; nobody's timers come.
-static void acquire(struct fixture *fixture, unsigned node, int64_t ttl_ms) {
+static void acquire(struct fixture *fixture, unsigned node, int64_t ttl_ms)
+{
     assert_true(fixture_acquire(fixture, node, NAME, lh_ms(ttl_ms)));
     fixture_settle(fixture);
     assert_true(fixture_holds(fixture, node, NAME));
 }
 
-static bool was_told(const struct fixture *fixture, enum lh_notice_kind kind) {
+static bool was_told(const struct fixture *fixture, enum lh_notice_kind kind)
+{
     for (unsigned i = 0; i < fixture->told_count; i++)
         if (fixture->told[i].notice.kind == kind)
             return true;
@@ -56,7 +63,8 @@ static bool was_told(const struct fixture *fixture, enum lh_notice_kind kind) {
 }
 
 // Settles one packet at a time until a notice of this kind comes.
-static bool settles_with(struct fixture *fixture, enum lh_notice_kind kind) {
+static bool settles_with(struct fixture *fixture, enum lh_notice_kind kind)
+{
     for (unsigned i = 0; i < fixture->packet_count; i++)
         if (fixture->packets[i].delivered == 0 && fixture_deliver(fixture, i) &&
             was_told(fixture, kind))
@@ -64,25 +72,29 @@ static bool settles_with(struct fixture *fixture, enum lh_notice_kind kind) {
     return false;
 }
 
-static unsigned sent(const struct fixture *fixture, enum lh_message_kind kind) {
+static unsigned sent(const struct fixture *fixture, enum lh_message_kind kind)
+{
     unsigned count = 0;
     for (unsigned i = 0; i < fixture->packet_count; i++)
         count += fixture->packets[i].message.kind == kind ? 1 : 0;
     return count;
 }
 
-static void lose_everything(struct fixture *fixture) {
+static void lose_everything(struct fixture *fixture)
+{
     fixture->packet_count = 0;
 }
 
-static const struct fixture_packet *last(const struct fixture *fixture) {
+static const struct fixture_packet *last(const struct fixture *fixture)
+{
     assert_true(fixture->packet_count > 0);
     return &fixture->packets[fixture->packet_count - 1];
 }
 
 // Hands node `to` a request of node `from`. Returns the answer, or NULL if there was none.
 static const struct fixture_packet *ask(struct fixture *fixture, unsigned from, unsigned to,
-                                        struct lh_message message) {
+                                        struct lh_message message)
+{
     message.key = fixture_key(NAME);
     fixture_inject(fixture, from, to, &message);
     const unsigned before = fixture->packet_count;
@@ -90,34 +102,40 @@ static const struct fixture_packet *ask(struct fixture *fixture, unsigned from, 
     return fixture->packet_count > before ? last(fixture) : NULL;
 }
 
-static lh_ballot ballot_of(unsigned node, uint64_t counter) {
+static lh_ballot ballot_of(unsigned node, uint64_t counter)
+{
     return lh_ballot_make(counter, 1, (uint8_t)(node + 1));
 }
 
-static struct lh_message prepare(unsigned node, uint64_t counter, int64_t ttl_ms) {
+static struct lh_message prepare(unsigned node, uint64_t counter, int64_t ttl_ms)
+{
     return (struct lh_message){
         .kind = LH_MESSAGE_PREPARE, .ballot = ballot_of(node, counter), .ttl = lh_ms(ttl_ms)};
 }
 
-static struct lh_message accept_of(unsigned node, uint64_t counter, int64_t ttl_ms) {
+static struct lh_message accept_of(unsigned node, uint64_t counter, int64_t ttl_ms)
+{
     return (struct lh_message){
         .kind = LH_MESSAGE_ACCEPT, .ballot = ballot_of(node, counter), .ttl = lh_ms(ttl_ms)};
 }
 
-static struct lh_message extend(unsigned node, uint64_t counter, uint64_t stamp, int64_t ttl_ms) {
+static struct lh_message extend(unsigned node, uint64_t counter, uint64_t stamp, int64_t ttl_ms)
+{
     return (struct lh_message){.kind = LH_MESSAGE_EXTEND,
                                .ballot = ballot_of(node, counter),
                                .stamp = stamp,
                                .ttl = lh_ms(ttl_ms)};
 }
 
-static struct lh_message release_of(unsigned node, uint64_t counter) {
+static struct lh_message release_of(unsigned node, uint64_t counter)
+{
     return (struct lh_message){.kind = LH_MESSAGE_RELEASE, .ballot = ballot_of(node, counter)};
 }
 
 // --- acquiring ---
 
-static void a_quorum_grants_and_td_counts_from_the_call(void **state) {
+static void a_quorum_grants_and_td_counts_from_the_call(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     const struct lh_instant began = fixture_now(fixture, 0);
@@ -133,7 +151,8 @@ static void a_quorum_grants_and_td_counts_from_the_call(void **state) {
     end(fixture);
 }
 
-static void one_member_is_its_own_quorum(void **state) {
+static void one_member_is_its_own_quorum(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.nodes = 1;
@@ -142,7 +161,8 @@ static void one_member_is_its_own_quorum(void **state) {
     end(fixture);
 }
 
-static void five_members_need_three(void **state) {
+static void five_members_need_three(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.nodes = 5;
@@ -156,7 +176,8 @@ static void five_members_need_three(void **state) {
     end(fixture);
 }
 
-static void P4_nothing_is_granted_at_td(void **state) {
+static void P4_nothing_is_granted_at_td(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     fixture_acquire(fixture, 0, NAME, lh_ms(100));
@@ -167,7 +188,8 @@ static void P4_nothing_is_granted_at_td(void **state) {
     end(fixture);
 }
 
-static void P5_a_stalled_attempt_is_retried_under_a_higher_ballot(void **state) {
+static void P5_a_stalled_attempt_is_retried_under_a_higher_ballot(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     fixture_acquire(fixture, 0, NAME, lh_ms(100));
@@ -184,7 +206,8 @@ static void P5_a_stalled_attempt_is_retried_under_a_higher_ballot(void **state) 
     end(fixture);
 }
 
-static void only_members_that_did_not_answer_are_asked_again(void **state) {
+static void only_members_that_did_not_answer_are_asked_again(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     fixture_acquire(fixture, 0, NAME, lh_ms(1000));
@@ -202,7 +225,8 @@ static void only_members_that_did_not_answer_are_asked_again(void **state) {
     end(fixture);
 }
 
-static void a_live_lease_blocks_until_a_quorum_will_be_free(void **state) {
+static void a_live_lease_blocks_until_a_quorum_will_be_free(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -212,15 +236,15 @@ static void a_live_lease_blocks_until_a_quorum_will_be_free(void **state) {
     const struct lh_notice notice = fixture->told[0].notice;
     assert_int_equal(notice.ballot, ballot_of(0, 1));
     const struct lh_timing timing = {lh_ms(1000), 10000};
-    assert_int_equal(notice.at.ns,
-                     LH_NS_PER_S + lh_timing_exclusion(timing, lh_ms(1000)).ns);
+    assert_int_equal(notice.at.ns, LH_NS_PER_S + lh_timing_exclusion(timing, lh_ms(1000)).ns);
     assert_int_equal(fixture_lease(fixture, 1, NAME)->want, LH_WANT_NOTHING);
     end(fixture);
 }
 
 // --- ends ---
 
-static void LOST_is_told_once_when_authority_has_ended(void **state) {
+static void LOST_is_told_once_when_authority_has_ended(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -236,7 +260,8 @@ static void LOST_is_told_once_when_authority_has_ended(void **state) {
     end(fixture);
 }
 
-static void P4_a_renewal_after_the_end_is_lost_and_then_acquired(void **state) {
+static void P4_a_renewal_after_the_end_is_lost_and_then_acquired(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -256,7 +281,8 @@ static void P4_a_renewal_after_the_end_is_lost_and_then_acquired(void **state) {
     end(fixture);
 }
 
-static void a_renewal_keeps_the_token(void **state) {
+static void a_renewal_keeps_the_token(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -268,7 +294,8 @@ static void a_renewal_keeps_the_token(void **state) {
     end(fixture);
 }
 
-static void D_a_shorter_renewal_moves_nothing_back(void **state) {
+static void D_a_shorter_renewal_moves_nothing_back(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -281,7 +308,8 @@ static void D_a_shorter_renewal_moves_nothing_back(void **state) {
     end(fixture);
 }
 
-static void P5_stopping_a_renewal_keeps_the_lease(void **state) {
+static void P5_stopping_a_renewal_keeps_the_lease(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -297,7 +325,8 @@ static void P5_stopping_a_renewal_keeps_the_lease(void **state) {
     end(fixture);
 }
 
-static void P6_a_release_frees_the_name_at_once(void **state) {
+static void P6_a_release_frees_the_name_at_once(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -311,7 +340,8 @@ static void P6_a_release_frees_the_name_at_once(void **state) {
     end(fixture);
 }
 
-static void P6_a_release_names_the_renewed_ballot(void **state) {
+static void P6_a_release_names_the_renewed_ballot(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -322,7 +352,8 @@ static void P6_a_release_names_the_renewed_ballot(void **state) {
     end(fixture);
 }
 
-static void P6_a_release_abandons_the_renewal_in_flight(void **state) {
+static void P6_a_release_abandons_the_renewal_in_flight(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -333,7 +364,8 @@ static void P6_a_release_abandons_the_renewal_in_flight(void **state) {
     end(fixture);
 }
 
-static void P6_a_release_that_comes_too_late_sends_nothing(void **state) {
+static void P6_a_release_that_comes_too_late_sends_nothing(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -345,7 +377,8 @@ static void P6_a_release_that_comes_too_late_sends_nothing(void **state) {
     end(fixture);
 }
 
-static void a_release_wakes_the_longest_waiting_first(void **state) {
+static void a_release_wakes_the_longest_waiting_first(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 0, 1000);
@@ -367,7 +400,8 @@ static void a_release_wakes_the_longest_waiting_first(void **state) {
 
 // --- A4, T2 ---
 
-static void A4_drops_every_request_until_the_quarantine_ends(void **state) {
+static void A4_drops_every_request_until_the_quarantine_ends(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     fixture_crash(fixture, 1, 0);
@@ -391,7 +425,8 @@ static void A4_drops_every_request_until_the_quarantine_ends(void **state) {
     end(fixture);
 }
 
-static void A4_is_silent_until_told_to_serve(void **state) {
+static void A4_is_silent_until_told_to_serve(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     fixture->nodes[1].machine->quarantine_until = LH_NEVER;
@@ -400,7 +435,8 @@ static void A4_is_silent_until_told_to_serve(void **state) {
     end(fixture);
 }
 
-static void T2_refuses_attempts_longer_than_M(void **state) {
+static void T2_refuses_attempts_longer_than_M(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     assert_null(ask(fixture, 0, 1, prepare(0, 1, 1001)));
@@ -412,7 +448,8 @@ static void T2_refuses_attempts_longer_than_M(void **state) {
     end(fixture);
 }
 
-static void T2_refuses_attempts_shorter_than_the_least(void **state) {
+static void T2_refuses_attempts_shorter_than_the_least(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     assert_null(ask(fixture, 0, 1, prepare(0, 1, LH_TTL_MIN_MS - 1)));
@@ -420,7 +457,8 @@ static void T2_refuses_attempts_shorter_than_the_least(void **state) {
     end(fixture);
 }
 
-static void T2_the_exclusion_follows_from_the_attempt(void **state) {
+static void T2_the_exclusion_follows_from_the_attempt(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     const struct lh_timing timing = {lh_ms(1000), 10000};
@@ -430,7 +468,8 @@ static void T2_the_exclusion_follows_from_the_attempt(void **state) {
     end(fixture);
 }
 
-static void only_the_owner_of_a_ballot_may_send_it(void **state) {
+static void only_the_owner_of_a_ballot_may_send_it(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     ask(fixture, 0, 1, accept_of(0, 1, 1000));
@@ -444,7 +483,8 @@ static void only_the_owner_of_a_ballot_may_send_it(void **state) {
     end(fixture);
 }
 
-static void strangers_are_not_heard(void **state) {
+static void strangers_are_not_heard(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     struct lh_message message = prepare(8, 1, 1000);
@@ -459,7 +499,8 @@ static void strangers_are_not_heard(void **state) {
 
 // --- T4, F2 ---
 
-static void T4_counters_rise_above_requests_of_others(void **state) {
+static void T4_counters_rise_above_requests_of_others(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     ask(fixture, 1, 0, prepare(1, 70, 1000));
@@ -468,7 +509,8 @@ static void T4_counters_rise_above_requests_of_others(void **state) {
     end(fixture);
 }
 
-static void T4_counters_rise_above_what_rejections_carry(void **state) {
+static void T4_counters_rise_above_what_rejections_carry(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     ask(fixture, 0, 1,
@@ -481,7 +523,8 @@ static void T4_counters_rise_above_what_rejections_carry(void **state) {
     end(fixture);
 }
 
-static void F2_answers_up_to_the_reservation_and_not_above(void **state) {
+static void F2_answers_up_to_the_reservation_and_not_above(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.reserved = 100;
@@ -496,7 +539,8 @@ static void F2_answers_up_to_the_reservation_and_not_above(void **state) {
     end(fixture);
 }
 
-static void F2_issues_no_counter_above_the_reservation(void **state) {
+static void F2_issues_no_counter_above_the_reservation(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.reserved = 1;
@@ -514,7 +558,8 @@ static void F2_issues_no_counter_above_the_reservation(void **state) {
     end(fixture);
 }
 
-static void F2_reserves_ahead_of_need_and_once(void **state) {
+static void F2_reserves_ahead_of_need_and_once(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     unsigned asked = 0;
@@ -532,7 +577,8 @@ static void F2_reserves_ahead_of_need_and_once(void **state) {
     end(fixture);
 }
 
-static void F2_an_unknown_name_is_refused_below_the_floor(void **state) {
+static void F2_an_unknown_name_is_refused_below_the_floor(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     const lh_ballot floor = ballot_of(1, 50);
@@ -548,12 +594,12 @@ static void F2_an_unknown_name_is_refused_below_the_floor(void **state) {
     assert_int_equal(ask(fixture, 1, 1, accept_of(1, 50, 1000))->message.kind,
                      LH_MESSAGE_REJECTED); // at the floor: spent
     assert_int_equal(ask(fixture, 0, 1, prepare(0, 51, 1000))->message.kind, LH_MESSAGE_PROMISE);
-    assert_int_equal(ask(fixture, 0, 1, accept_of(0, 51, 1000))->message.kind,
-                     LH_MESSAGE_ACCEPTED);
+    assert_int_equal(ask(fixture, 0, 1, accept_of(0, 51, 1000))->message.kind, LH_MESSAGE_ACCEPTED);
     end(fixture);
 }
 
-static void F2_an_extend_of_an_unknown_name_is_refused_with_the_floor(void **state) {
+static void F2_an_extend_of_an_unknown_name_is_refused_with_the_floor(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     fixture->nodes[1].machine->acceptors.floor = ballot_of(1, 50);
@@ -565,7 +611,8 @@ static void F2_an_extend_of_an_unknown_name_is_refused_with_the_floor(void **sta
     end(fixture);
 }
 
-static void F2_tokens_rise_through_the_crash_of_everybody(void **state) {
+static void F2_tokens_rise_through_the_crash_of_everybody(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     acquire(fixture, 2, 1000);
@@ -592,7 +639,8 @@ static void F2_tokens_rise_through_the_crash_of_everybody(void **state) {
 
 // --- F1 ---
 
-static void F1_the_machine_forgets_by_the_greatest_quarantine(void **state) {
+static void F1_the_machine_forgets_by_the_greatest_quarantine(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.idle_forget = true;
@@ -609,7 +657,8 @@ static void F1_the_machine_forgets_by_the_greatest_quarantine(void **state) {
     end(fixture);
 }
 
-static void F1_nothing_is_forgotten_unless_it_is_on(void **state) {
+static void F1_nothing_is_forgotten_unless_it_is_on(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     ask(fixture, 0, 1, prepare(0, 1, 50));
@@ -621,13 +670,15 @@ static void F1_nothing_is_forgotten_unless_it_is_on(void **state) {
 
 // --- F3 ---
 
-static struct fixture *extending_cluster(void) {
+static struct fixture *extending_cluster(void)
+{
     struct fixture_settings settings = usual();
     settings.one_round_renewal = true;
     return cluster_of(settings);
 }
 
-static void F3_renews_in_one_round_under_the_same_ballot(void **state) {
+static void F3_renews_in_one_round_under_the_same_ballot(void **state)
+{
     (void)state;
     struct fixture *fixture = extending_cluster();
     acquire(fixture, 0, 1000);
@@ -640,7 +691,8 @@ static void F3_renews_in_one_round_under_the_same_ballot(void **state) {
     end(fixture);
 }
 
-static void F3_refused_by_some_the_next_renewal_is_a_whole_one(void **state) {
+static void F3_refused_by_some_the_next_renewal_is_a_whole_one(void **state)
+{
     (void)state;
     struct fixture *fixture = extending_cluster();
     fixture_acquire(fixture, 0, NAME, lh_ms(1000));
@@ -662,7 +714,8 @@ static void F3_refused_by_some_the_next_renewal_is_a_whole_one(void **state) {
     end(fixture);
 }
 
-static void F3_refused_by_a_quorum_it_goes_on_in_two_rounds(void **state) {
+static void F3_refused_by_a_quorum_it_goes_on_in_two_rounds(void **state)
+{
     (void)state;
     struct fixture *fixture = extending_cluster();
     acquire(fixture, 0, 1000);
@@ -679,7 +732,8 @@ static void F3_refused_by_a_quorum_it_goes_on_in_two_rounds(void **state) {
     end(fixture);
 }
 
-static void F3_a_contender_does_not_disturb_it(void **state) {
+static void F3_a_contender_does_not_disturb_it(void **state)
+{
     (void)state;
     struct fixture *fixture = extending_cluster();
     acquire(fixture, 0, 1000);
@@ -693,7 +747,8 @@ static void F3_a_contender_does_not_disturb_it(void **state) {
 
 // --- F5 ---
 
-static struct fixture *ceiling_cluster(int64_t ceiling_ttl_ms) {
+static struct fixture *ceiling_cluster(int64_t ceiling_ttl_ms)
+{
     struct fixture_settings settings = usual();
     const struct lh_timing timing = {lh_ms(1000), 10000};
     settings.quarantine_ceiling = true;
@@ -702,7 +757,8 @@ static struct fixture *ceiling_cluster(int64_t ceiling_ttl_ms) {
     return cluster_of(settings);
 }
 
-static void F5_a_promise_waits_for_the_ceiling(void **state) {
+static void F5_a_promise_waits_for_the_ceiling(void **state)
+{
     (void)state;
     struct fixture *fixture = ceiling_cluster(100);
     assert_int_equal(ask(fixture, 0, 1, prepare(0, 1, 100))->waits_for, 0);
@@ -720,7 +776,8 @@ static void F5_a_promise_waits_for_the_ceiling(void **state) {
     end(fixture);
 }
 
-static void F5_an_accepted_answer_waits_for_the_ceiling(void **state) {
+static void F5_an_accepted_answer_waits_for_the_ceiling(void **state)
+{
     (void)state;
     struct fixture *fixture = ceiling_cluster(100);
     assert_int_equal(ask(fixture, 0, 1, accept_of(0, 1, 100))->waits_for, 0);
@@ -729,7 +786,8 @@ static void F5_an_accepted_answer_waits_for_the_ceiling(void **state) {
     end(fixture);
 }
 
-static void F5_an_extended_answer_waits_for_the_ceiling(void **state) {
+static void F5_an_extended_answer_waits_for_the_ceiling(void **state)
+{
     (void)state;
     struct fixture *fixture = ceiling_cluster(100);
     ask(fixture, 0, 1, accept_of(0, 1, 100));
@@ -738,7 +796,8 @@ static void F5_an_extended_answer_waits_for_the_ceiling(void **state) {
     end(fixture);
 }
 
-static void F5_a_rejection_waits_for_nothing(void **state) {
+static void F5_a_rejection_waits_for_nothing(void **state)
+{
     (void)state;
     struct fixture *fixture = ceiling_cluster(100);
     ask(fixture, 0, 1, accept_of(0, 5, 100));
@@ -747,7 +806,8 @@ static void F5_a_rejection_waits_for_nothing(void **state) {
     end(fixture);
 }
 
-static void F5_the_ceiling_stays_until_its_own_quarantine_has_passed(void **state) {
+static void F5_the_ceiling_stays_until_its_own_quarantine_has_passed(void **state)
+{
     (void)state;
     struct fixture *fixture = ceiling_cluster(0);
     const struct lh_timing timing = {lh_ms(1000), 10000};
@@ -776,7 +836,8 @@ static void F5_the_ceiling_stays_until_its_own_quarantine_has_passed(void **stat
     end(fixture);
 }
 
-static void F5_a_restart_serves_what_was_on_the_disk(void **state) {
+static void F5_a_restart_serves_what_was_on_the_disk(void **state)
+{
     (void)state;
     struct fixture *fixture = ceiling_cluster(100);
     const struct lh_timing timing = {lh_ms(1000), 10000};
@@ -789,7 +850,8 @@ static void F5_a_restart_serves_what_was_on_the_disk(void **state) {
 
 // --- room ---
 
-static void a_full_acceptor_drops_new_names_and_serves_old_ones(void **state) {
+static void a_full_acceptor_drops_new_names_and_serves_old_ones(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.max_leases = 1;
@@ -806,7 +868,8 @@ static void a_full_acceptor_drops_new_names_and_serves_old_ones(void **state) {
     end(fixture);
 }
 
-static void leases_are_opened_closed_and_opened_again(void **state) {
+static void leases_are_opened_closed_and_opened_again(void **state)
+{
     (void)state;
     struct fixture_settings settings = usual();
     settings.max_leases = 2;
@@ -826,7 +889,8 @@ static void leases_are_opened_closed_and_opened_again(void **state) {
     end(fixture);
 }
 
-static void the_view_shows_a_live_lease_and_nothing_in_quarantine(void **state) {
+static void the_view_shows_a_live_lease_and_nothing_in_quarantine(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     lh_ballot ballot = LH_BALLOT_NONE;
@@ -845,7 +909,8 @@ static void the_view_shows_a_live_lease_and_nothing_in_quarantine(void **state) 
     end(fixture);
 }
 
-static void the_deadline_is_the_first_thing_that_is_due(void **state) {
+static void the_deadline_is_the_first_thing_that_is_due(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     const struct lh_machine *machine = fixture->nodes[0].machine;
@@ -857,7 +922,8 @@ static void the_deadline_is_the_first_thing_that_is_due(void **state) {
     end(fixture);
 }
 
-static void answers_nobody_asked_for_change_nothing(void **state) {
+static void answers_nobody_asked_for_change_nothing(void **state)
+{
     (void)state;
     struct fixture *fixture = cluster();
     const enum lh_message_kind answers[] = {LH_MESSAGE_PROMISE, LH_MESSAGE_ACCEPTED,
@@ -873,7 +939,8 @@ static void answers_nobody_asked_for_change_nothing(void **state) {
     end(fixture);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quorum_grants_and_td_counts_from_the_call),
         cmocka_unit_test(one_member_is_its_own_quorum),

@@ -1,5 +1,5 @@
-// The wire form of lease messages: every kind comes back as it was sent, its bytes are fixed, and no body
-// that is short, long or impossible is taken.
+// The wire form of lease messages: every kind comes back as it was sent, its bytes are fixed, and
+// no body that is short, long or impossible is taken.
 #include "lease/message.h"
 
 #include <setjmp.h>
@@ -52,7 +52,8 @@ static const struct lh_message SAMPLES[KINDS] = {
 
 static const uint8_t BODY_BYTES[KINDS] = {32, 40, 36, 24, 36, 32, 57, 24, 17};
 
-static size_t encode(const struct lh_message *message, uint8_t bytes[BUFFER_BYTES]) {
+static size_t encode(const struct lh_message *message, uint8_t bytes[BUFFER_BYTES])
+{
     struct lh_writer writer = lh_writer_of(bytes, BUFFER_BYTES);
     lh_message_encode(&writer, message);
     assert_false(writer.failed);
@@ -60,11 +61,13 @@ static size_t encode(const struct lh_message *message, uint8_t bytes[BUFFER_BYTE
 }
 
 static bool decode(enum lh_message_kind kind, const uint8_t *body, size_t size_bytes,
-                   struct lh_message *ret_message) {
+                   struct lh_message *ret_message)
+{
     return lh_message_decode(kind, lh_slice_of(body, size_bytes), ret_message);
 }
 
-static void assert_same(const struct lh_message *a, const struct lh_message *b) {
+static void assert_same(const struct lh_message *a, const struct lh_message *b)
+{
     assert_int_equal(a->kind, b->kind);
     assert_true(lh_key_equal(a->key, b->key));
     assert_int_equal(a->ballot, b->ballot);
@@ -80,7 +83,8 @@ static void assert_same(const struct lh_message *a, const struct lh_message *b) 
 }
 
 // True if the sample of `kind` with 8 bytes of its body at `offset` set to `value` is taken.
-static bool takes_u64(enum lh_message_kind kind, size_t offset, uint64_t value) {
+static bool takes_u64(enum lh_message_kind kind, size_t offset, uint64_t value)
+{
     uint8_t bytes[BUFFER_BYTES];
     const size_t size = encode(&SAMPLES[kind - 1], bytes);
     struct lh_message message;
@@ -88,7 +92,8 @@ static bool takes_u64(enum lh_message_kind kind, size_t offset, uint64_t value) 
     return decode(kind, bytes + HEAD_BYTES, size - HEAD_BYTES, &message);
 }
 
-static void every_kind_comes_back_as_it_was_sent(void **state) {
+static void every_kind_comes_back_as_it_was_sent(void **state)
+{
     (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         uint8_t bytes[BUFFER_BYTES];
@@ -102,20 +107,22 @@ static void every_kind_comes_back_as_it_was_sent(void **state) {
     }
 }
 
-static void the_bytes_of_an_accept_are_fixed(void **state) {
+static void the_bytes_of_an_accept_are_fixed(void **state)
+{
     (void)state;
-    const uint8_t expected[] = {3,    36, 0,                     // kind, length
-                                1,    0,  0, 0, 0, 0, 0, 0,      // key
-                                2,    0,  0, 0, 0, 0, 0, 0,      //
-                                0x02, 1,  3, 0, 0, 0, 0, 0,      // ballot
-                                0x02, 1,  2, 0, 0, 0, 0, 0,      // base
-                                50,   0,  0, 0};                 // D_P in ms
+    const uint8_t expected[] = {3,    36, 0,                // kind, length
+                                1,    0,  0, 0, 0, 0, 0, 0, // key
+                                2,    0,  0, 0, 0, 0, 0, 0, //
+                                0x02, 1,  3, 0, 0, 0, 0, 0, // ballot
+                                0x02, 1,  2, 0, 0, 0, 0, 0, // base
+                                50,   0,  0, 0};            // D_P in ms
     uint8_t bytes[BUFFER_BYTES];
     assert_int_equal(encode(&SAMPLES[LH_MESSAGE_ACCEPT - 1], bytes), sizeof expected);
     assert_memory_equal(bytes, expected, sizeof expected);
 }
 
-static void a_body_of_any_other_length_is_refused(void **state) {
+static void a_body_of_any_other_length_is_refused(void **state)
+{
     (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         uint8_t bytes[BUFFER_BYTES] = {0};
@@ -129,7 +136,8 @@ static void a_body_of_any_other_length_is_refused(void **state) {
     }
 }
 
-static void kinds_outside_the_lease_are_refused(void **state) {
+static void kinds_outside_the_lease_are_refused(void **state)
+{
     (void)state;
     const uint8_t body[BUFFER_BYTES] = {1};
     struct lh_message message;
@@ -139,7 +147,8 @@ static void kinds_outside_the_lease_are_refused(void **state) {
                 assert_false(decode((enum lh_message_kind)kind, body, size, &message));
 }
 
-static void a_ballot_must_be_one(void **state) {
+static void a_ballot_must_be_one(void **state)
+{
     (void)state;
     for (int kind = LH_MESSAGE_PREPARE; kind < LH_MESSAGE_WAKE; kind++) {
         assert_true(takes_u64((enum lh_message_kind)kind, 16, lh_ballot_make(1, 0, 1)));
@@ -151,7 +160,8 @@ static void a_ballot_must_be_one(void **state) {
     }
 }
 
-static void a_ballot_that_may_be_absent_has_63_bits(void **state) {
+static void a_ballot_that_may_be_absent_has_63_bits(void **state)
+{
     (void)state;
     const struct {
         enum lh_message_kind kind;
@@ -168,7 +178,8 @@ static void a_ballot_that_may_be_absent_has_63_bits(void **state) {
     }
 }
 
-static void an_exclusion_is_bounded_and_a_stamp_is_an_instant(void **state) {
+static void an_exclusion_is_bounded_and_a_stamp_is_an_instant(void **state)
+{
     (void)state;
     const uint64_t most = (uint64_t)LH_TTL_MAX_MS * LH_NS_PER_MS * 2;
     assert_true(takes_u64(LH_MESSAGE_PROMISE, 32, most));
@@ -182,14 +193,16 @@ static void an_exclusion_is_bounded_and_a_stamp_is_an_instant(void **state) {
     assert_false(takes_u64(LH_MESSAGE_REJECTED, 25, UINT64_MAX));
 }
 
-static void every_exclusion_an_acceptor_can_have_fits(void **state) {
+static void every_exclusion_an_acceptor_can_have_fits(void **state)
+{
     (void)state;
     const struct lh_timing loosest = {{LH_TTL_MAX_MS * LH_NS_PER_MS}, LH_RATE_PPM_MAX};
     assert_true(takes_u64(LH_MESSAGE_PROMISE, 32,
                           (uint64_t)lh_timing_exclusion(loosest, loosest.max_ttl).ns));
 }
 
-static void only_requests_can_be_refused(void **state) {
+static void only_requests_can_be_refused(void **state)
+{
     (void)state;
     uint8_t bytes[BUFFER_BYTES];
     const size_t size = encode(&SAMPLES[LH_MESSAGE_REJECTED - 1], bytes);
@@ -203,7 +216,8 @@ static void only_requests_can_be_refused(void **state) {
     }
 }
 
-static void durations_travel_as_whole_ms_rounded_down_and_capped(void **state) {
+static void durations_travel_as_whole_ms_rounded_down_and_capped(void **state)
+{
     (void)state;
     struct lh_message message = SAMPLES[LH_MESSAGE_PREPARE - 1];
     uint8_t bytes[BUFFER_BYTES];
@@ -217,7 +231,8 @@ static void durations_travel_as_whole_ms_rounded_down_and_capped(void **state) {
     assert_int_equal(message.waited.ns, LH_NS_PER_MS);
 }
 
-static void a_writer_without_room_fails_and_nothing_is_written_past_it(void **state) {
+static void a_writer_without_room_fails_and_nothing_is_written_past_it(void **state)
+{
     (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         const size_t needed = (size_t)HEAD_BYTES + BODY_BYTES[i];
@@ -233,7 +248,8 @@ static void a_writer_without_room_fails_and_nothing_is_written_past_it(void **st
     }
 }
 
-static void answers_are_told_from_requests(void **state) {
+static void answers_are_told_from_requests(void **state)
+{
     (void)state;
     assert_false(lh_message_is_answer(LH_MESSAGE_PREPARE));
     assert_true(lh_message_is_answer(LH_MESSAGE_PROMISE));
@@ -246,7 +262,8 @@ static void answers_are_told_from_requests(void **state) {
     assert_false(lh_message_is_answer(LH_MESSAGE_WAKE));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_comes_back_as_it_was_sent),
         cmocka_unit_test(the_bytes_of_an_accept_are_fixed),

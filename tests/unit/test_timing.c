@@ -1,5 +1,6 @@
-// T2 and T3 in integers: each duration is exactly the smallest (for those who wait) or the greatest (for
-// those who act) that satisfies its inequality. Checked against 128-bit products, which cannot overflow.
+// T2 and T3 in integers: each duration is exactly the smallest (for those who wait) or the greatest
+// (for those who act) that satisfies its inequality. Checked against 128-bit products, which cannot
+// overflow.
 #include "lease/timing.h"
 
 #include <setjmp.h>
@@ -15,25 +16,30 @@ __extension__ typedef __int128 wide;
 
 static const uint32_t RATES[] = {1, 2, 3, 7, 100, 999, 10000, 33333, 99999, LH_RATE_PPM_MAX};
 
-static struct lh_timing timing_of(int64_t max_ttl_ns, uint32_t rate_ppm) {
+static struct lh_timing timing_of(int64_t max_ttl_ns, uint32_t rate_ppm)
+{
     return (struct lh_timing){{max_ttl_ns}, rate_ppm};
 }
 
-static wide slow(int64_t span_ns, uint32_t rate_ppm) {
+static wide slow(int64_t span_ns, uint32_t rate_ppm)
+{
     return (wide)span_ns * (LH_PPM + rate_ppm);
 }
 
-static wide fast(int64_t span_ns, uint32_t rate_ppm) {
+static wide fast(int64_t span_ns, uint32_t rate_ppm)
+{
     return (wide)span_ns * (LH_PPM - rate_ppm);
 }
 
 // `cover` is the smallest that satisfies ttl * (1 + rho) <= cover * (1 - rho).
-static void assert_smallest(uint32_t rate_ppm, int64_t ttl_ns, int64_t cover_ns) {
+static void assert_smallest(uint32_t rate_ppm, int64_t ttl_ns, int64_t cover_ns)
+{
     assert_true(slow(ttl_ns, rate_ppm) <= fast(cover_ns, rate_ppm));
     assert_false(slow(ttl_ns, rate_ppm) <= fast(cover_ns - 1, rate_ppm));
 }
 
-static void check_ttl(uint32_t rate_ppm, int64_t ttl_ns) {
+static void check_ttl(uint32_t rate_ppm, int64_t ttl_ns)
+{
     const struct lh_timing timing = timing_of(LH_TTL_MAX_MS * LH_NS_PER_MS, rate_ppm);
     const struct lh_duration ttl = {ttl_ns};
     const struct lh_duration exclusion = lh_timing_exclusion(timing, ttl);
@@ -47,7 +53,8 @@ static void check_ttl(uint32_t rate_ppm, int64_t ttl_ns) {
     assert_false(slow(shrunk + 1, rate_ppm) <= fast(ttl_ns, rate_ppm));
 }
 
-static void T2_T3_hold_exactly_at_every_ttl_and_rate(void **state) {
+static void T2_T3_hold_exactly_at_every_ttl_and_rate(void **state)
+{
     (void)state;
     const int64_t ttls[] = {1,
                             2,
@@ -64,7 +71,8 @@ static void T2_T3_hold_exactly_at_every_ttl_and_rate(void **state) {
             check_ttl(RATES[r], ttls[t]);
 }
 
-static void T2_T3_hold_exactly_at_random_ttls_and_rates(void **state) {
+static void T2_T3_hold_exactly_at_random_ttls_and_rates(void **state)
+{
     (void)state;
     struct lh_prng prng;
     lh_prng_seed_number(&prng, 2);
@@ -74,7 +82,8 @@ static void T2_T3_hold_exactly_at_random_ttls_and_rates(void **state) {
 }
 
 // 10 s at 1 %: 10 * 101 / 99 = 10.202020202020202...
-static void T2_rounds_up_at_the_edge(void **state) {
+static void T2_rounds_up_at_the_edge(void **state)
+{
     (void)state;
     const struct lh_timing timing = timing_of(60 * LH_NS_PER_S, 10000);
     assert_int_equal(lh_timing_exclusion(timing, lh_ms(10000)).ns, INT64_C(10202020203));
@@ -83,14 +92,16 @@ static void T2_rounds_up_at_the_edge(void **state) {
     assert_int_equal(lh_timing_exclusion(timing, (struct lh_duration){0}).ns, 0);
 }
 
-static void T3_is_the_quarantine_of_the_attempt_and_rounds_up(void **state) {
+static void T3_is_the_quarantine_of_the_attempt_and_rounds_up(void **state)
+{
     (void)state;
     const struct lh_timing timing = timing_of(60 * LH_NS_PER_S, 10000);
     assert_int_equal(lh_timing_quarantine(timing, lh_ms(60000)).ns, INT64_C(61212121213));
     assert_int_equal(lh_timing_quarantine(timing, (struct lh_duration){99}).ns, 101);
 }
 
-static void L1_shrink_rounds_down_at_the_edge(void **state) {
+static void L1_shrink_rounds_down_at_the_edge(void **state)
+{
     (void)state;
     const struct lh_timing timing = timing_of(60 * LH_NS_PER_S, 10000);
     assert_int_equal(lh_timing_shrink(timing, (struct lh_duration){101}).ns, 99);
@@ -98,7 +109,8 @@ static void L1_shrink_rounds_down_at_the_edge(void **state) {
     assert_int_equal(lh_timing_shrink(timing, (struct lh_duration){0}).ns, 0);
 }
 
-static void shrink_never_overflows(void **state) {
+static void shrink_never_overflows(void **state)
+{
     (void)state;
     for (size_t r = 0; r < sizeof RATES / sizeof *RATES; r++) {
         const struct lh_timing timing = timing_of(60 * LH_NS_PER_S, RATES[r]);
@@ -108,7 +120,8 @@ static void shrink_never_overflows(void **state) {
     }
 }
 
-static void covers_is_exact_on_both_sides(void **state) {
+static void covers_is_exact_on_both_sides(void **state)
+{
     (void)state;
     const struct lh_timing timing = timing_of(60 * LH_NS_PER_S, 10000);
     const struct lh_duration ttl = {990};
@@ -117,7 +130,8 @@ static void covers_is_exact_on_both_sides(void **state) {
     assert_true(lh_timing_covers(timing, ttl, (struct lh_duration){INT64_MAX}));
 }
 
-static void a_timing_is_valid_within_its_ranges(void **state) {
+static void a_timing_is_valid_within_its_ranges(void **state)
+{
     (void)state;
     const int64_t least = LH_TTL_MIN_MS * LH_NS_PER_MS;
     const int64_t most = LH_TTL_MAX_MS * LH_NS_PER_MS;
@@ -131,7 +145,8 @@ static void a_timing_is_valid_within_its_ranges(void **state) {
     assert_false(lh_timing_valid(timing_of(-1, 10000)));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(T2_T3_hold_exactly_at_every_ttl_and_rate),
         cmocka_unit_test(T2_T3_hold_exactly_at_random_ttls_and_rates),
