@@ -5,25 +5,29 @@
 #include "base/assert.h"
 #include "base/text.h"
 
-static enum lh_resp_result malformed(struct lh_resp_request_parser *parser, const char *reason) {
+static enum lh_resp_result malformed(struct lh_resp_request_parser *parser, const char *reason)
+{
     parser->reason = reason;
     return LH_RESP_MALFORMED;
 }
 
-void lh_resp_request_parser_init(struct lh_resp_request_parser *parser, size_t max_bytes) {
+void lh_resp_request_parser_init(struct lh_resp_request_parser *parser, size_t max_bytes)
+{
     LH_ASSERT(max_bytes > 0 && max_bytes <= UINT32_MAX);
     memset(parser, 0, sizeof *parser);
     parser->max_bytes = max_bytes;
 }
 
-static void begin_next(struct lh_resp_request_parser *parser) {
+static void begin_next(struct lh_resp_request_parser *parser)
+{
     lh_resp_scan_to(&parser->scan, 0);
     parser->args_expected = 0;
     parser->args_begun = 0;
     parser->in_argument = false;
 }
 
-static void add_argument(struct lh_resp_request_parser *parser, size_t offset, size_t size_bytes) {
+static void add_argument(struct lh_resp_request_parser *parser, size_t offset, size_t size_bytes)
+{
     parser->args[parser->args_begun].offset = (uint32_t)offset;
     parser->args[parser->args_begun].size_bytes = (uint32_t)size_bytes;
     parser->args_begun++;
@@ -31,11 +35,13 @@ static void add_argument(struct lh_resp_request_parser *parser, size_t offset, s
 
 // --- inline commands ---
 
-static bool is_space(uint8_t byte) {
+static bool is_space(uint8_t byte)
+{
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-static uint8_t unescaped(uint8_t byte) {
+static uint8_t unescaped(uint8_t byte)
+{
     switch (byte) {
     case 'n': return '\n';
     case 'r': return '\r';
@@ -46,15 +52,16 @@ static uint8_t unescaped(uint8_t byte) {
     }
 }
 
-// One argument of an inline command: read at `at`, written back at `to` <= `at`, since no form is
-// longer than what it stands for.
+// One argument of an inline command: read at `at`, written back at `to` <= `at`, since what a form
+// stands for is never longer than the form.
 struct inline_cursor {
     uint8_t *at, *to;
     const uint8_t *end;
 };
 
 // After the opening quote. False if there is no closing one.
-static bool unquote(struct inline_cursor *cursor, uint8_t quote) {
+static bool unquote(struct inline_cursor *cursor, uint8_t quote)
+{
     while (cursor->at < cursor->end) {
         uint8_t byte = *cursor->at++;
         if (byte == quote)
@@ -77,7 +84,8 @@ static bool unquote(struct inline_cursor *cursor, uint8_t quote) {
 }
 
 // Quotes may begin anywhere in an argument, but one that ends must end the argument.
-static bool cut_inline_argument(struct inline_cursor *cursor, struct lh_slice *ret) {
+static bool cut_inline_argument(struct inline_cursor *cursor, struct lh_slice *ret)
+{
     const uint8_t *start = cursor->at;
     cursor->to = cursor->at;
     while (cursor->at < cursor->end && !is_space(*cursor->at)) {
@@ -96,13 +104,15 @@ static bool cut_inline_argument(struct inline_cursor *cursor, struct lh_slice *r
 }
 
 // A web page can make a browser send a POST whose body is lines of commands; Redis was attacked so.
-static bool is_http(struct lh_slice first) {
+static bool is_http(struct lh_slice first)
+{
     return lh_slice_equal_ignoring_case(first, LH_SLICE("post")) ||
            lh_slice_equal_ignoring_case(first, LH_SLICE("host:"));
 }
 
 static enum lh_resp_result split_inline(struct lh_resp_request_parser *parser, uint8_t *line,
-                                        size_t line_bytes) {
+                                        size_t line_bytes)
+{
     struct inline_cursor cursor = {line, line, line + line_bytes};
 
     if (line_bytes > 0 && memchr(line, 0, line_bytes) != NULL)
@@ -124,7 +134,8 @@ static enum lh_resp_result split_inline(struct lh_resp_request_parser *parser, u
 }
 
 static enum lh_resp_result parse_inline(struct lh_resp_request_parser *parser, uint8_t *buffer,
-                                        size_t size_bytes) {
+                                        size_t size_bytes)
+{
     struct lh_slice line;
     enum lh_resp_result result =
         lh_resp_scan_line(&parser->scan, buffer, size_bytes, parser->max_bytes - 1, &line);
@@ -139,7 +150,8 @@ static enum lh_resp_result parse_inline(struct lh_resp_request_parser *parser, u
 
 // Reads `<type><count>`, and checks the count. Its line is consumed.
 static enum lh_resp_result parse_header(struct lh_resp_request_parser *parser,
-                                        const uint8_t *buffer, size_t size_bytes, uint64_t *ret) {
+                                        const uint8_t *buffer, size_t size_bytes, uint64_t *ret)
+{
     struct lh_slice line;
     enum lh_resp_result result =
         lh_resp_scan_line(&parser->scan, buffer, size_bytes, LH_RESP_HEADER_MAX_BYTES, &line);
@@ -155,7 +167,8 @@ static enum lh_resp_result parse_header(struct lh_resp_request_parser *parser,
 }
 
 static enum lh_resp_result begin_argument(struct lh_resp_request_parser *parser,
-                                          const uint8_t *buffer, size_t size_bytes) {
+                                          const uint8_t *buffer, size_t size_bytes)
+{
     uint64_t length;
 
     if (parser->scan.at == size_bytes)
@@ -175,7 +188,8 @@ static enum lh_resp_result begin_argument(struct lh_resp_request_parser *parser,
 }
 
 static enum lh_resp_result finish_argument(struct lh_resp_request_parser *parser,
-                                           const uint8_t *buffer, size_t size_bytes) {
+                                           const uint8_t *buffer, size_t size_bytes)
+{
     size_t end = parser->scan.at + parser->args[parser->args_begun - 1].size_bytes;
     if (size_bytes < end + 2)
         return LH_RESP_NEED_MORE;
@@ -187,7 +201,8 @@ static enum lh_resp_result finish_argument(struct lh_resp_request_parser *parser
 }
 
 static enum lh_resp_result parse_array(struct lh_resp_request_parser *parser, const uint8_t *buffer,
-                                       size_t size_bytes) {
+                                       size_t size_bytes)
+{
     enum lh_resp_result result;
 
     if (parser->scan.at == 0) {
@@ -211,7 +226,8 @@ static enum lh_resp_result parse_array(struct lh_resp_request_parser *parser, co
 }
 
 enum lh_resp_result lh_resp_request_parse(struct lh_resp_request_parser *parser, uint8_t *buffer,
-                                          size_t size_bytes, struct lh_resp_request *ret) {
+                                          size_t size_bytes, struct lh_resp_request *ret)
+{
     if (parser->reason != NULL)
         return LH_RESP_MALFORMED;
     if (size_bytes == 0)

@@ -25,30 +25,37 @@
 _Static_assert(OVERDUE + 1 < 1 << PLACE_BITS, "a place has room for every slot");
 _Static_assert(LH_WHEEL_CHAINS == 16, "`filled` has a bit for each chain");
 
-static unsigned lowest_bit(uint64_t bits) {
+static unsigned lowest_bit(uint64_t bits)
+{
     return (unsigned)__builtin_ctzll(bits);
 }
 
-static unsigned level_of(uint64_t difference) {
+static unsigned level_of(uint64_t difference)
+{
     return (63 - (unsigned)__builtin_clzll(difference | 1)) / DIGIT_BITS;
 }
 
-// A place is an order of insertion and, plus one, the number of a slot.
-static uint64_t place_in(uint64_t order, size_t number) {
+// A place is an order of insertion and, plus one, the number of a slot. The order has 54 bits:
+// enough for ten million timers a second over fifty years.
+static uint64_t place_in(uint64_t order, size_t number)
+{
     return order << PLACE_BITS | (number + 1);
 }
 
-static size_t number_of(const struct lh_wheel_timer *timer) {
+static size_t number_of(const struct lh_wheel_timer *timer)
+{
     return (timer->place & ((1 << PLACE_BITS) - 1)) - 1;
 }
 
-static unsigned chain_of(uint64_t order) {
+static unsigned chain_of(uint64_t order)
+{
     return order % LH_WHEEL_CHAINS;
 }
 
 // --- chains ---
 
-static void chain_append(struct lh_wheel_chain *chain, struct lh_wheel_timer *timer) {
+static void chain_append(struct lh_wheel_chain *chain, struct lh_wheel_timer *timer)
+{
     timer->next = NULL;
     if (chain->first == NULL) {
         chain->first = timer;
@@ -61,7 +68,8 @@ static void chain_append(struct lh_wheel_chain *chain, struct lh_wheel_timer *ti
 
 // Taking the first leaves the second untouched, and so with a stale `previous`: whoever needs to
 // know which is the first asks the chain.
-static void chain_remove(struct lh_wheel_chain *chain, struct lh_wheel_timer *timer) {
+static void chain_remove(struct lh_wheel_chain *chain, struct lh_wheel_timer *timer)
+{
     if (chain->first == timer) {
         chain->first = timer->next;
         return;
@@ -75,7 +83,8 @@ static void chain_remove(struct lh_wheel_chain *chain, struct lh_wheel_timer *ti
 
 // Sorted by deadline, behind equal ones. Only timers for a time already past come here; there are
 // few, and most are later than the others.
-static void chain_insert_sorted(struct lh_wheel_chain *chain, struct lh_wheel_timer *timer) {
+static void chain_insert_sorted(struct lh_wheel_chain *chain, struct lh_wheel_timer *timer)
+{
     struct lh_wheel_timer *before = chain->first == NULL ? NULL : chain->last;
     while (before != NULL && lh_before(timer->deadline, before->deadline))
         before = before == chain->first ? NULL : before->previous;
@@ -95,7 +104,8 @@ static void chain_insert_sorted(struct lh_wheel_chain *chain, struct lh_wheel_ti
 // --- slots ---
 
 static void slot_append(struct lh_wheel *wheel, size_t number, struct lh_wheel_timer *timer,
-                        uint64_t order) {
+                        uint64_t order)
+{
     size_t level = number / LH_WHEEL_DIGITS;
     unsigned chain_number = chain_of(order);
     struct lh_wheel_chain *chain = &wheel->chains[number][chain_number];
@@ -112,14 +122,16 @@ static void slot_append(struct lh_wheel *wheel, size_t number, struct lh_wheel_t
     chain_append(chain, timer);
 }
 
-static void slot_emptied(struct lh_wheel *wheel, size_t number) {
+static void slot_emptied(struct lh_wheel *wheel, size_t number)
+{
     size_t level = number / LH_WHEEL_DIGITS;
     wheel->occupied[level] &= ~(UINT64_C(1) << number % LH_WHEEL_DIGITS);
     if (wheel->occupied[level] == 0)
         wheel->levels &= ~(UINT32_C(1) << level);
 }
 
-static void slot_remove(struct lh_wheel *wheel, size_t number, struct lh_wheel_timer *timer) {
+static void slot_remove(struct lh_wheel *wheel, size_t number, struct lh_wheel_timer *timer)
+{
     unsigned chain_number = chain_of(timer->place >> PLACE_BITS);
     chain_remove(&wheel->chains[number][chain_number], timer);
     if (wheel->chains[number][chain_number].first != NULL)
@@ -130,20 +142,23 @@ static void slot_remove(struct lh_wheel *wheel, size_t number, struct lh_wheel_t
 }
 
 // The slot for a deadline at or after the position.
-static size_t slot_for(const struct lh_wheel *wheel, uint64_t deadline) {
+static size_t slot_for(const struct lh_wheel *wheel, uint64_t deadline)
+{
     unsigned level = level_of(deadline ^ wheel->position);
     unsigned digit = (unsigned)(deadline >> DIGIT_BITS * level) % LH_WHEEL_DIGITS;
     return (size_t)level * LH_WHEEL_DIGITS + digit;
 }
 
 // The first occupied slot, by rule 1. Takes at least one occupied slot.
-static size_t first_slot(const struct lh_wheel *wheel) {
+static size_t first_slot(const struct lh_wheel *wheel)
+{
     unsigned level = lowest_bit(wheel->levels);
     return (size_t)level * LH_WHEEL_DIGITS + lowest_bit(wheel->occupied[level]);
 }
 
 // The first instant of a slot that is not before the position.
-static uint64_t slot_start(const struct lh_wheel *wheel, size_t number) {
+static uint64_t slot_start(const struct lh_wheel *wheel, size_t number)
+{
     unsigned shift = DIGIT_BITS * (unsigned)(number / LH_WHEEL_DIGITS);
     uint64_t higher = wheel->position >> shift >> DIGIT_BITS << DIGIT_BITS;
     return (higher | number % LH_WHEEL_DIGITS) << shift;
@@ -151,21 +166,24 @@ static uint64_t slot_start(const struct lh_wheel *wheel, size_t number) {
 
 // True if the deadline lies within the slot that is being drained. It must then join that slot:
 // rule 4.
-static bool is_draining(const struct lh_wheel *wheel, uint64_t deadline) {
+static bool is_draining(const struct lh_wheel *wheel, uint64_t deadline)
+{
     return wheel->draining != 0 &&
            (deadline ^ wheel->position) >> DIGIT_BITS * ((wheel->draining - 1) / LH_WHEEL_DIGITS) ==
                0;
 }
 
 // The only timer of a slot, or NULL if there are more.
-static struct lh_wheel_timer *only_in(const struct lh_wheel *wheel, size_t number) {
+static struct lh_wheel_timer *only_in(const struct lh_wheel *wheel, size_t number)
+{
     unsigned filled = wheel->filled[number];
     const struct lh_wheel_chain *chain = &wheel->chains[number][lowest_bit(filled)];
     return (filled & (filled - 1)) == 0 && chain->first == chain->last ? chain->first : NULL;
 }
 
 // The timer that was scheduled first in an occupied slot of equal deadlines.
-static struct lh_wheel_timer *oldest_in(const struct lh_wheel *wheel, size_t number) {
+static struct lh_wheel_timer *oldest_in(const struct lh_wheel *wheel, size_t number)
+{
     struct lh_wheel_timer *oldest = NULL;
     for (unsigned left = wheel->filled[number]; left != 0; left &= left - 1) {
         struct lh_wheel_timer *timer = wheel->chains[number][lowest_bit(left)].first;
@@ -179,7 +197,8 @@ static struct lh_wheel_timer *oldest_in(const struct lh_wheel *wheel, size_t num
 
 // Moves timers from the draining slot to lower levels, one from each chain in turn: by the time a
 // chain's turn comes again, the timer asked for has arrived from memory. False if `most` ran out.
-static bool drain(struct lh_wheel *wheel, size_t *most) {
+static bool drain(struct lh_wheel *wheel, size_t *most)
+{
     size_t number = wheel->draining - 1;
     if (wheel->filled[number] == 0) { // all of it was cancelled between two turns
         wheel->draining = 0;
@@ -207,7 +226,8 @@ static bool drain(struct lh_wheel *wheel, size_t *most) {
 
 // Advances to the first timer that is due and returns it, or to `now` if none is. NULL also if
 // `most` ran out with a slot still draining.
-static struct lh_wheel_timer *advance(struct lh_wheel *wheel, uint64_t now, size_t *most) {
+static struct lh_wheel_timer *advance(struct lh_wheel *wheel, uint64_t now, size_t *most)
+{
     for (;;) {
         if (wheel->draining != 0 && !drain(wheel, most))
             return NULL;
@@ -228,7 +248,8 @@ static struct lh_wheel_timer *advance(struct lh_wheel *wheel, uint64_t now, size
     }
 }
 
-static void take_out(struct lh_wheel *wheel, struct lh_wheel_timer *timer) {
+static void take_out(struct lh_wheel *wheel, struct lh_wheel_timer *timer)
+{
     size_t number = number_of(timer);
     if (number == OVERDUE)
         chain_remove(&wheel->overdue, timer);
@@ -238,19 +259,22 @@ static void take_out(struct lh_wheel *wheel, struct lh_wheel_timer *timer) {
     wheel->count--;
 }
 
-void lh_wheel_init(struct lh_wheel *wheel, struct lh_instant now) {
+void lh_wheel_init(struct lh_wheel *wheel, struct lh_instant now)
+{
     LH_ASSERT(now.ns >= 0);
     memset(wheel, 0, sizeof *wheel);
     wheel->position = (uint64_t)now.ns;
 }
 
-void lh_wheel_cancel(struct lh_wheel *wheel, struct lh_wheel_timer *timer) {
+void lh_wheel_cancel(struct lh_wheel *wheel, struct lh_wheel_timer *timer)
+{
     if (timer->place != 0)
         take_out(wheel, timer);
 }
 
 void lh_wheel_schedule(struct lh_wheel *wheel, struct lh_wheel_timer *timer,
-                       struct lh_instant deadline) {
+                       struct lh_instant deadline)
+{
     LH_ASSERT(deadline.ns >= 0);
     uint64_t at = (uint64_t)deadline.ns;
     uint64_t order = wheel->inserted++;
@@ -268,7 +292,8 @@ void lh_wheel_schedule(struct lh_wheel *wheel, struct lh_wheel_timer *timer,
     }
 }
 
-struct lh_instant lh_wheel_next(const struct lh_wheel *wheel) {
+struct lh_instant lh_wheel_next(const struct lh_wheel *wheel)
+{
     if (wheel->overdue.first != NULL)
         return wheel->overdue.first->deadline;
     if (wheel->draining != 0)
@@ -279,7 +304,8 @@ struct lh_instant lh_wheel_next(const struct lh_wheel *wheel) {
 }
 
 bool lh_wheel_expire(struct lh_wheel *wheel, struct lh_instant now,
-                     struct lh_wheel_timer **ret_timer) {
+                     struct lh_wheel_timer **ret_timer)
+{
     size_t most = SIZE_MAX;
     struct lh_wheel_timer *timer = wheel->overdue.first;
 
@@ -293,7 +319,8 @@ bool lh_wheel_expire(struct lh_wheel *wheel, struct lh_instant now,
     return true;
 }
 
-bool lh_wheel_turn(struct lh_wheel *wheel, struct lh_instant now, size_t most) {
+bool lh_wheel_turn(struct lh_wheel *wheel, struct lh_instant now, size_t most)
+{
     LH_ASSERT(now.ns >= 0);
     if (wheel->overdue.first == NULL)
         (void)advance(wheel, (uint64_t)now.ns, &most);

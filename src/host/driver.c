@@ -41,8 +41,9 @@ struct lh_driver {
     struct held held[HELD_MAX];
     uint32_t self_start, self_end;
     uint8_t self[SELF_BYTES];
-    unsigned ready_count; // sessions that were replied to and may have sent more
-    uint32_t ready[LH_HOST_REPLIES_MAX];
+    uint32_t ready_count; // sessions that were replied to and may have sent more, each once
+    uint32_t *ready;
+    bool *is_ready; // by session
 };
 
 static size_t aligned(size_t size)
@@ -52,7 +53,8 @@ static size_t aligned(size_t size)
 
 size_t lh_driver_size(const struct lh_host_config *config)
 {
-    return aligned(sizeof(struct lh_driver)) + lh_host_size(config);
+    return aligned(sizeof(struct lh_driver)) + aligned(sizeof(uint32_t) * config->max_clients) +
+           aligned(sizeof(bool) * config->max_clients) + lh_host_size(config);
 }
 
 struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *config,
@@ -63,7 +65,11 @@ struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *conf
     driver->node = config->node;
     driver->member_count = config->member_count;
     memcpy(driver->members, config->members, sizeof driver->members);
-    driver->host = lh_host_init((uint8_t *)memory + aligned(sizeof *driver), config);
+    uint8_t *rest = (uint8_t *)memory + aligned(sizeof *driver);
+    driver->ready = (uint32_t *)(void *)rest;
+    rest += aligned(sizeof(uint32_t) * config->max_clients);
+    driver->is_ready = (bool *)rest;
+    driver->host = lh_host_init(rest + aligned(sizeof(bool) * config->max_clients), config);
     return driver;
 }
 
@@ -178,12 +184,13 @@ static void carry_out(struct lh_driver *driver, struct lh_instant now)
         else
             let_out(driver, now, send->to, framed);
     }
-    driver->ready_count = 0;
     for (unsigned i = 0; i < effects->reply_count; i++) {
         const struct lh_host_reply *reply = &effects->replies[i];
         world->reply(world->context, reply->session,
                      lh_slice_of(effects->arena + reply->offset, reply->size), reply->close);
-        driver->ready[driver->ready_count++] = reply->session;
+        if (!driver->is_ready[reply->session])
+            driver->ready[driver->ready_count++] = reply->session;
+        driver->is_ready[reply->session] = true;
     }
     for (unsigned i = 0; world->event != NULL && i < effects->event_count; i++)
         world->event(world->context, now, &effects->events[i]);
@@ -199,16 +206,13 @@ static void step_once(struct lh_driver *driver, const struct lh_host_input *inpu
 // Clients that were answered may have sent their next command long ago.
 static void go_on_with_sessions(struct lh_driver *driver, struct lh_instant now)
 {
-    uint32_t ready[LH_HOST_REPLIES_MAX];
-    unsigned count = driver->ready_count;
-    memcpy(ready, driver->ready, count * sizeof ready[0]);
-    driver->ready_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        struct lh_host_input input = {.kind = LH_INPUT_BYTES, .now = now, .session = ready[i]};
+    while (driver->ready_count > 0) {
+        uint32_t session = driver->ready[--driver->ready_count];
+        struct lh_host_input input = {.kind = LH_INPUT_BYTES, .now = now, .session = session};
+        driver->is_ready[session] = false;
         do
             step_once(driver, &input);
         while (driver->effects.again);
-        driver->ready_count = 0;
     }
 }
 

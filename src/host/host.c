@@ -106,6 +106,14 @@ uint8_t *lh_host_arena(struct lh_host_effects *effects, size_t size)
     return at;
 }
 
+bool lh_host_has_room(const struct lh_host_effects *effects)
+{
+    return effects->send_count < LH_HOST_SENDS_MAX / 2 &&
+           effects->reply_count < LH_HOST_REPLIES_MAX / 2 &&
+           effects->event_count < LH_HOST_EVENTS_MAX / 2 &&
+           effects->arena_used < LH_HOST_ARENA_BYTES / 2;
+}
+
 struct lh_event *lh_host_event(struct lh_host_effects *effects, enum lh_event_kind kind)
 {
     LH_ASSERT_LT(effects->event_count, LH_HOST_EVENTS_MAX);
@@ -304,7 +312,9 @@ static void on_timer(struct lh_host *host, struct lh_instant now, struct lh_host
     lh_machine_timer(&host->machine, now, &host->lease_effects);
     lh_host_settle(host, now, effects);
     struct lh_wheel_timer *timer = NULL;
-    for (unsigned i = 0; i < TIMERS_A_STEP && lh_wheel_expire(&host->wheel, now, &timer); i++)
+    for (unsigned i = 0; i < TIMERS_A_STEP && lh_host_has_room(effects) &&
+                         lh_wheel_expire(&host->wheel, now, &timer);
+         i++)
         dispatch(host, timer, now, effects);
     if (!lh_before(now, host->tick_at)) {
         struct lh_instant at = lh_peers_tick(host, now, effects);

@@ -48,6 +48,10 @@ struct lh_host {
 uint8_t *lh_host_arena(struct lh_host_effects *effects, size_t size);
 struct lh_event *lh_host_event(struct lh_host_effects *effects, enum lh_event_kind kind);
 
+// Whether a step may begin with one more thing that it could also leave to the next step. What is once begun may
+// use the other half of the room.
+bool lh_host_has_room(const struct lh_host_effects *effects);
+
 // A framed message to `to`. Body bytes are copied.
 void lh_host_send_lease(struct lh_host_effects *effects, uint8_t to,
                         const struct lh_message *message, uint64_t after);

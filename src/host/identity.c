@@ -61,7 +61,7 @@ bool lh_identity_decode(struct lh_slice value, struct lh_identity_record *ret_re
     record.max_ttl_ms = lh_reader_u32(&reader);
     record.rate_ppm = lh_reader_u32(&reader);
     if (!lh_reader_done(&reader) || admitted > 1 || record.node == 0 || record.generation == 0 ||
-        record.start == 0 || record.reservation > LH_COUNTER_MAX - 2 * LH_RESERVATION_BLOCK ||
+        record.start == 0 || record.reservation > LH_COUNTER_MAX ||
         record.ceiling.ns < 0 || record.ceiling.ns > 2 * LH_TTL_MAX_MS * LH_NS_PER_MS)
         return false;
     *ret_record = record;
@@ -142,8 +142,9 @@ static uint64_t persist(struct lh_host *host, struct lh_host_effects *effects)
     size_t size = lh_identity_describe(host, value);
     uint64_t number = lh_host_persist(host, effects, lh_slice_of(identity_key, sizeof identity_key),
                                       lh_slice_of(value, size));
-    // Reservations are rare and ceilings rise in few steps, so this never fills.
-    LH_ASSERT_LT(identity->write_count, LH_IDENTITY_WRITES_MAX);
+    // A disk that stands still: what is asked for last covers what was asked for before.
+    if (identity->write_count == LH_IDENTITY_WRITES_MAX)
+        identity->write_count--;
     identity->writes[identity->write_count++] = (struct lh_identity_write){
         .number = number, .reservation = identity->reservation, .ceiling = identity->ceiling};
     return number;
@@ -154,6 +155,12 @@ static struct lh_duration longest_quarantine(const struct lh_host *host)
     return lh_timing_quarantine(host->config.timing, host->config.timing.max_ttl);
 }
 
+static uint64_t one_block_more(uint64_t reservation)
+{
+    return reservation < LH_COUNTER_MAX - LH_RESERVATION_BLOCK ? reservation + LH_RESERVATION_BLOCK
+                                                               : LH_COUNTER_MAX;
+}
+
 static void start_again(struct lh_host *host, struct lh_host_effects *effects)
 {
     struct lh_identity *identity = &host->identity;
@@ -161,7 +168,7 @@ static void start_again(struct lh_host *host, struct lh_host_effects *effects)
     identity->origin = "restart";
     identity->start++;
     identity->old_reservation = identity->reservation;
-    identity->reservation += LH_RESERVATION_BLOCK;
+    identity->reservation = one_block_more(identity->reservation);
     // T3, F5: what was promised before decides, never the present M alone.
     if (!host->config.quarantine_ceiling && identity->ceiling.ns < longest.ns)
         identity->ceiling = longest;
@@ -206,7 +213,7 @@ static void decide(struct lh_host *host, struct lh_host_effects *effects)
     identity->generation = (uint8_t)(identity->heard_generation + 1);
     identity->start = 1;
     identity->old_reservation = replaces ? identity->heard_reservation : 0;
-    identity->reservation = identity->heard_reservation + LH_RESERVATION_BLOCK;
+    identity->reservation = one_block_more(identity->heard_reservation);
     identity->served = replaces ? longest_quarantine(host) : (struct lh_duration){0};
     identity->ceiling = host->config.quarantine_ceiling && !replaces ? (struct lh_duration){0}
                                                                      : longest_quarantine(host);

@@ -528,9 +528,17 @@ static void on_blocked(struct lh_host *host, const struct lh_notice *notice, str
     (void)effects;
 }
 
-// Takes the first of the renew and release requests out, or returns NULL.
-static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant *tenant)
+// Takes the first of the renew and release requests out, or returns NULL. When this step has answered enough of
+// them, the others are due at once and find out by themselves.
+static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant *tenant,
+                                         struct lh_instant now,
+                                         const struct lh_host_effects *effects)
 {
+    if (!lh_host_has_room(effects)) {
+        for (uint32_t at = tenant->answering; at != 0; at = lh_request_get(host, at)->next)
+            lh_wheel_schedule(&host->wheel, &lh_request_get(host, at)->timer, now);
+        return NULL;
+    }
     if (tenant->answering == 0)
         return NULL;
     struct lh_request *request = lh_request_get(host, tenant->answering);
@@ -546,8 +554,8 @@ static void on_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
     tenant->renewed_at = now;
     tell_event(host, id, LH_EVENT_RENEWED, effects);
     bool released = false;
-    for (struct lh_request *request = take_answering(host, tenant); request != NULL;
-         request = take_answering(host, tenant)) {
+    for (struct lh_request *request = take_answering(host, tenant, now, effects); request != NULL;
+         request = take_answering(host, tenant, now, effects)) {
         if (request->kind == LH_REQUEST_RENEW) {
             answer_granted(host, id, request, now, effects);
             continue;
@@ -568,8 +576,8 @@ static void on_lost(struct lh_host *host, uint32_t id, struct lh_instant now,
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     tell_event(host, id, LH_EVENT_LOST, effects);
-    for (struct lh_request *request = take_answering(host, tenant); request != NULL;
-         request = take_answering(host, tenant))
+    for (struct lh_request *request = take_answering(host, tenant, now, effects); request != NULL;
+         request = take_answering(host, tenant, now, effects))
         answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
     lh_texts_drop(&host->tenants.texts, tenant->holder);
     tenant->holder = 0;
@@ -632,7 +640,9 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
     request->lease = 0;
     if (request->kind != LH_REQUEST_ACQUIRE) {
         answering_remove(host, tenant, request);
-        if (tenant->answering == 0 && lease->want == LH_WANT_RENEW)
+        // Accepts that are out run to their end: under another ballot they would block the next renewal.
+        if (tenant->answering == 0 && lease->want == LH_WANT_RENEW &&
+            lease->proposer.phase != LH_ACCEPTING)
             lh_machine_stop(&host->machine, lease); // nobody asks for this renewal any more
     } else if (request->active) {
         tenant->active = 0;
@@ -643,6 +653,24 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
         dequeue(host, tenant, request);
     }
     next(host, id, now, effects);
+}
+
+// The renewal that this request waits for has been decided meanwhile. Returns false if it has not.
+static bool answer_decided(struct lh_host *host, uint32_t id, struct lh_request *request,
+                           struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    bool theirs = holds(host, id, now) && tenant->token == request->token;
+    if (theirs && (tenant->renewals == 0 || lh_before(tenant->renewed_at, request->received_at)))
+        return false;
+    answering_remove(host, tenant, request);
+    request->lease = 0;
+    if (theirs)
+        answer_granted(host, id, request, now, effects);
+    else
+        answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
+    next(host, id, now, effects);
+    return true;
 }
 
 void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, struct lh_instant now,
@@ -657,6 +685,8 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
         lh_tenant_release(host, request, now, effects);
         return;
     }
+    if (request->kind == LH_REQUEST_RENEW && answer_decided(host, id, request, now, effects))
+        return;
     if (request->kind == LH_REQUEST_RENEW) {
         struct lh_result result = {.status = LH_STATUS_NOQUORUM,
                                    .reason = why_no_quorum(host),

@@ -423,6 +423,7 @@ static void stop(struct daemon *daemon)
     if (!lh_store_close(daemon->store, lh_ms(STORE_PATIENCE_MS)))
         lh_log_event(LH_LOG_ERROR, "store-not-drained");
     lh_record_close(&daemon->record);
+    lh_udp_close(&daemon->udp);
     lh_keyring_wipe(&daemon->keyring);
 }
 

@@ -6,6 +6,7 @@
 
 #include "os/clock.h"
 
+#define LOOK_UP_EVERY_MS 5000
 #define RECEIVE_BYTES (20 * 65536) // libuv cuts it into as many datagrams as one recvmmsg(2) takes
 
 static void on_allocate(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
@@ -80,9 +81,50 @@ static struct lh_config_member *own_member(struct lh_node_config *config)
     return NULL;
 }
 
-static bool bind_own(struct lh_udp *udp, struct lh_node_config *config, struct lh_error *error)
+static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
 {
-    const struct lh_address *own = &own_member(config)->address;
+    struct lh_udp_name *name = request->data;
+    struct lh_address *address = name->address;
+    name->pending = false;
+    if (status == 0) {
+        memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
+        address->size_bytes = found->ai_addrlen;
+    } else if (status != UV_ECANCELED && !name->failing) {
+        lh_log(LH_LOG_WARN, "member-not-found", "host=%s reason=%s", address->host,
+               uv_strerror(status));
+    }
+    name->failing = status != 0;
+    uv_freeaddrinfo(found);
+}
+
+static void look_up_names(struct lh_udp *udp)
+{
+    static const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_ADDRCONFIG};
+    for (size_t i = 0; i < udp->config->member_count; i++) {
+        struct lh_udp_name *name = &udp->names[i];
+        struct lh_address *address = &udp->config->members[i].address;
+        char port[8];
+        if (address->is_numeric || name->pending ||
+            udp->config->members[i].node == udp->config->node)
+            continue;
+        name->address = address;
+        name->request.data = name;
+        snprintf(port, sizeof port, "%u", address->port);
+        name->pending = uv_getaddrinfo(udp->socket.loop, &name->request, on_looked_up, address->host,
+                                       port, &hints) == 0;
+    }
+}
+
+static void on_look_up(uv_timer_t *timer)
+{
+    look_up_names(timer->data);
+}
+
+static bool bind_own(struct lh_udp *udp, struct lh_error *error)
+{
+    struct lh_address *own = &own_member(udp->config)->address;
+    if (!lh_address_resolve(own, error))
+        return false;
     int code = uv_udp_bind(&udp->socket, (const struct sockaddr *)&own->socket, 0);
     if (code == 0)
         code = uv_udp_recv_start(&udp->socket, on_allocate, on_receive);
@@ -93,15 +135,12 @@ static bool bind_own(struct lh_udp *udp, struct lh_node_config *config, struct l
     return lh_error_set(error,
                         "cannot receive datagrams at %s, the address in [node %u]: %s; it must be an "
                         "address of this machine that nothing else uses",
-                        text, config->node, uv_strerror(code));
+                        text, udp->config->node, uv_strerror(code));
 }
 
 bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *config,
                  const struct lh_keyring *keyring, struct lh_error *error)
 {
-    for (size_t i = 0; i < config->member_count; i++)
-        if (!lh_address_resolve(&config->members[i].address, error))
-            return false;
     udp->config = config;
     udp->buffer = malloc(RECEIVE_BYTES);
     if (udp->buffer == NULL)
@@ -109,10 +148,25 @@ bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *con
     lh_seal_init(&udp->seal, keyring, (uint8_t)config->node, 1);
     uv_udp_init_ex(loop, &udp->socket, AF_UNSPEC | UV_UDP_RECVMMSG);
     udp->socket.data = udp;
-    if (!bind_own(udp, config, error))
+    if (!bind_own(udp, error))
         return false;
     int wanted = 4 << 20; // bursts of a whole cluster's renewals; the kernel may give less
     uv_recv_buffer_size((uv_handle_t *)&udp->socket, &wanted);
+    uv_timer_init(loop, &udp->look_up);
+    udp->look_up.data = udp;
+    uv_timer_start(&udp->look_up, on_look_up, 0, LOOK_UP_EVERY_MS);
+    return true;
+}
+
+// False while the member's name was not found.
+static bool send_to(struct lh_udp *udp, const struct lh_address *address, uint8_t *bytes,
+                    size_t size, int *ret_code)
+{
+    if (address->size_bytes == 0)
+        return false;
+    uv_buf_t buffer = uv_buf_init((char *)bytes, (unsigned)size);
+    *ret_code =
+        uv_udp_try_send(&udp->socket, &buffer, 1, (const struct sockaddr *)&address->socket);
     return true;
 }
 
@@ -125,11 +179,8 @@ void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_s
     for (size_t i = 0; i < udp->config->member_count; i++) {
         if (udp->config->members[i].node != to)
             continue;
-        const struct lh_address *address = &udp->config->members[i].address;
-        uv_buf_t buffer = uv_buf_init((char *)sealed, (unsigned)size);
-        int sent = uv_udp_try_send(&udp->socket, &buffer, 1,
-                                   (const struct sockaddr *)&address->socket);
-        if (sent >= 0)
+        int sent = 0;
+        if (!send_to(udp, &udp->config->members[i].address, sealed, size, &sent) || sent >= 0)
             return;
         udp->send_failed++; // like a datagram lost: it is asked for again
         uint64_t missed = 0;
@@ -147,5 +198,6 @@ void lh_udp_rekey(struct lh_udp *udp, const struct lh_keyring *keyring)
 void lh_udp_close(struct lh_udp *udp)
 {
     lh_seal_wipe(&udp->seal);
+    uv_timer_stop(&udp->look_up);
     uv_close((uv_handle_t *)&udp->socket, NULL);
 }

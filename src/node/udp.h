@@ -10,10 +10,17 @@
 #include "node/log.h"
 #include "node/seal.h"
 
+// One host name being looked up.
+struct lh_udp_name {
+    uv_getaddrinfo_t request;
+    struct lh_address *address;
+    bool pending, failing;
+};
+
 struct lh_udp {
     uv_udp_t socket;
     struct lh_seal seal;
-    const struct lh_node_config *config;
+    struct lh_node_config *config;
     void *context;
     // An authentic datagram of a member other than this one.
     void (*receive)(void *context, uint8_t node, uint8_t generation, struct lh_slice bytes);
@@ -22,12 +29,15 @@ struct lh_udp {
     uint64_t send_failed;
     struct lh_log_limit limits[LH_UNSEAL_COUNT];
     struct lh_log_limit send_limit;
+    uv_timer_t look_up; // members' host names, anew now and then
+    struct lh_udp_name names[LH_CONFIG_MEMBERS_MAX];
     uint8_t *buffer; // what the kernel fills
     uint8_t plain[LH_DATAGRAM_MAX];
 };
 
-// Looks the members' names up, binds this member's address and begins to receive. `udp->context` and
-// `udp->receive` are set.
+// Binds this member's address and begins to receive. Other members' host names are looked up in the
+// background, again and again: a member may not be there yet, or move. `udp->context` and
+// `udp->receive` are set, `config` outlives the socket.
 bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *config,
                  const struct lh_keyring *keyring, struct lh_error *error);
 

@@ -43,7 +43,8 @@ end_everything() {
         disown "$job" # which says nothing about its end
         kill -KILL "$job" 2>/dev/null
     done
-    cd / && rm -rf "$dir"
+    cd / && umount -q "$dir"/*.data "$dir/disk" 2>/dev/null
+    rm -rf "$dir"
 }
 trap end_everything EXIT
 trap 'exit 1' HUP INT TERM
@@ -81,7 +82,7 @@ tell_state() {
     echo "# the condition was: $1"
     for key in "${!reply[@]}"; do echo "# last reply: $key = ${reply[$key]}"; done
     for log in "$dir"/*.log; do
-        [ -e "$log" ] && tail -n 12 "$log" | sed "s/^/# $(basename "$log" .log): /"
+        [ -e "$log" ] && tail -n 6 "$log" | sed "s/^/# $(basename "$log" .log): /"
     done
 }
 

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static struct lh_resp_value values[VALUES_MAX];
 
 // Everything that `client` was sent must be whole replies, one after the other.
-static void check_output(struct lone_client *client) {
+static void check_output(struct lone_client *client)
+{
     size_t at = 0;
     while (at < client->used) {
         struct lh_resp_reply_parser parser;
@@ -32,7 +33,8 @@ static void check_output(struct lone_client *client) {
     client->used = 0;
 }
 
-static void check_outputs(struct lone_host *lone) {
+static void check_outputs(struct lone_host *lone)
+{
     for (unsigned i = 0; i < LONE_CLIENTS; i++) {
         check_output(&lone->clients[i]);
         if (!lone->clients[i].closed)
@@ -42,14 +44,16 @@ static void check_outputs(struct lone_host *lone) {
     }
 }
 
-static void flush(struct lone_host *lone, uint32_t client, uint8_t *packet, size_t *packet_bytes) {
+static void flush(struct lone_host *lone, uint32_t client, uint8_t *packet, size_t *packet_bytes)
+{
     if (*packet_bytes > 0)
         lone_send(lone, client, packet, *packet_bytes);
     *packet_bytes = 0;
     check_outputs(lone);
 }
 
-static void happen(struct lone_host *lone, uint8_t what, uint32_t *client) {
+static void happen(struct lone_host *lone, uint8_t what, uint32_t *client)
+{
     switch (what) {
     case 'a': lone_advance(lone, 1000); break;
     case 'A': lone_advance(lone, 100000); break;
@@ -67,8 +71,13 @@ static void happen(struct lone_host *lone, uint8_t what, uint32_t *client) {
     check_outputs(lone);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    struct lone_host *lone = lone_host_open(lh_ms(3000));
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static struct lone_host *lone; // leaves with the process
+    if (lone == NULL)
+        lone = lone_host_open(lh_ms(3000));
+    else
+        lone_restart(lone);
     uint8_t packet[LH_SESSION_INPUT_BYTES];
     size_t packet_bytes = 0;
     uint32_t client = 0;
@@ -96,6 +105,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         lone_disconnect(lone, i);
     }
     LH_ASSERT_EQ(lone->host->sessions.count_open, 0);
-    lone_host_close(lone);
     return 0;
 }

@@ -15,7 +15,7 @@
 #include "../unit/fixture.h"
 #include "base/assert.h"
 
-enum { CASES = 16, STEPS = 2000, PACKETS = 64, DEFAULT_SEEDS = 300 };
+enum { CASES = 16, STEPS = 2000, PACKETS = 64, DEFAULT_SEEDS = 800 };
 
 struct run {
     struct fixture fixture;
@@ -405,6 +405,7 @@ static bool run_case(unsigned number, uint64_t seeds)
 int main(int argc, char **argv)
 {
     mallopt(M_TRIM_THRESHOLD, 1 << 26); // machines come and go
+    mallopt(M_MMAP_THRESHOLD, 1 << 24);
     if (argc == 3) {
         run.told = true;
         const char *wrong =

@@ -569,7 +569,7 @@ static void compute_deadline(struct cluster *cluster, unsigned index,
     if (ends > td)
         cluster_break(cluster, "client %u believes in '%s' for %lld ns after its td", index,
                       name->text, (long long)(ends - td));
-    if (!name->released)
+    if (!name->released && name->let_go != name->token)
         believe(cluster, name, true, index, (uint64_t)token, deadline);
 }
 
@@ -949,6 +949,7 @@ unsigned cluster_connect(struct cluster *cluster, unsigned index)
     client->asked_first = client->asked_count = client->replies = client->pushes = 0;
     client->input_used = client->unread_used = 0;
     client->on_reply = NULL;
+    client->corked = false;
     process->sessions[session] = at + 1;
     process->lives[session] = client->life;
     lh_driver_open(process->driver, session);
@@ -975,7 +976,9 @@ void cluster_disconnect(struct cluster *cluster, unsigned index)
 void cluster_send_bytes(struct cluster *cluster, unsigned index, const void *bytes, size_t size)
 {
     struct cluster_client *client = &cluster->clients[index];
-    if (!client->open)
+    if (client->corked)
+        append(&client->corked_bytes, &client->corked_used, &client->corked_capacity, bytes, size);
+    if (!client->open || client->corked)
         return;
     push_event(cluster,
                (struct cluster_event){.kind = EVENT_TO_NODE,
@@ -984,6 +987,15 @@ void cluster_send_bytes(struct cluster *cluster, unsigned index, const void *byt
                                       .client = index,
                                       .life = client->life},
                bytes, size);
+}
+
+void cluster_cork(struct cluster *cluster, unsigned index, bool corked)
+{
+    struct cluster_client *client = &cluster->clients[index];
+    client->corked = corked;
+    if (!corked)
+        cluster_send_bytes(cluster, index, client->corked_bytes, client->corked_used);
+    client->corked_used = 0;
 }
 
 static unsigned split(char *line, char *words[64])
@@ -1011,8 +1023,10 @@ static void note_asked(struct cluster *cluster, struct cluster_client *client, c
     asked->renew = strcmp(words[1], "RENEW") == 0;
     asked->release = strcmp(words[1], "RELEASE") == 0;
     asked->token = count > 3 ? strtoull(words[3], NULL, 10) : 0;
-    if (asked->release)
-        stop_believing(cluster, asked->name, asked->token, true);
+    if (!asked->release)
+        return;
+    name_of(cluster, asked->name)->let_go = asked->token;
+    stop_believing(cluster, asked->name, asked->token, true);
 }
 
 static void command(struct cluster *cluster, unsigned index, const char *format, va_list list)
@@ -1161,6 +1175,7 @@ void cluster_close(struct cluster *cluster)
     for (unsigned i = 0; i < CLUSTER_CLIENTS_MAX; i++) {
         free(cluster->clients[i].input);
         free(cluster->clients[i].unread);
+        free(cluster->clients[i].corked_bytes);
         free(cluster->clients[i].values);
         free(cluster->clients[i].reply);
     }

@@ -19,7 +19,7 @@
 #define CLUSTER_PAIRS_MAX 16
 #define CLUSTER_WRITES_MAX 256
 #define CLUSTER_NAMES_MAX 1024
-#define CLUSTER_BELIEFS_MAX 8
+#define CLUSTER_BELIEFS_MAX 320
 #define CLUSTER_ASKED_MAX 64
 #define CLUSTER_VALUES_MAX 16384
 #define CLUSTER_TAPES_MAX 4096
@@ -98,6 +98,9 @@ struct cluster_client {
     struct cluster_asked asked[CLUSTER_ASKED_MAX];
     uint8_t *input; // from the node
     size_t input_used, input_capacity;
+    bool corked; // what it sends waits, to arrive in one piece
+    uint8_t *corked_bytes;
+    size_t corked_used, corked_capacity;
     uint8_t *unread; // at the node, not taken yet
     size_t unread_used, unread_capacity;
     struct lh_resp_value *values;
@@ -128,6 +131,7 @@ struct cluster_name {
     unsigned owner;
     int64_t td_ns;
     bool released;
+    uint64_t let_go; // its holder has sent a release: whoever shares the holder must know
 };
 
 struct cluster_tape {
@@ -216,6 +220,8 @@ void cluster_replay(struct cluster *cluster, const struct cluster_tape *tape);
 unsigned cluster_connect(struct cluster *cluster, unsigned process);
 void cluster_disconnect(struct cluster *cluster, unsigned client);
 void cluster_send_bytes(struct cluster *cluster, unsigned client, const void *bytes, size_t size);
+// Until it is uncorked, what the client sends waits, and then arrives in one piece.
+void cluster_cork(struct cluster *cluster, unsigned client, bool corked);
 // The words of a command, separated by single spaces.
 __attribute__((format(printf, 3, 4))) void
 cluster_command(struct cluster *cluster, unsigned client, const char *format, ...);

@@ -42,7 +42,8 @@ struct lone_host {
     bool slow; // it is kept, and handed back by the next step that is not slow
 };
 
-static inline void lone_hash(void *context, struct lh_slice name, uint8_t ret_hash[16]) {
+static inline void lone_hash(void *context, struct lh_slice name, uint8_t ret_hash[16])
+{
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     (void)context;
     for (size_t i = 0; i < name.size_bytes; i++)
@@ -51,7 +52,8 @@ static inline void lone_hash(void *context, struct lh_slice name, uint8_t ret_ha
     lh_store_u64(ret_hash + 8, ~hash);
 }
 
-static inline void lone_enqueue(struct lone_host *lone, const struct lh_host_send *send) {
+static inline void lone_enqueue(struct lone_host *lone, const struct lh_host_send *send)
+{
     const uint8_t *framed = lone->effects->arena + send->offset;
     LH_ASSERT(send->size >= 3 && send->to == lone->config.node);
     LH_ASSERT_LT(lone->count, LONE_QUEUE_MAX);
@@ -62,7 +64,8 @@ static inline void lone_enqueue(struct lone_host *lone, const struct lh_host_sen
     memcpy(message->body, framed + 3, message->size);
 }
 
-static inline void lone_carry_out(struct lone_host *lone, uint64_t *ret_persist) {
+static inline void lone_carry_out(struct lone_host *lone, uint64_t *ret_persist)
+{
     const struct lh_host_effects *effects = lone->effects;
     *ret_persist = effects->pair_count > 0 ? effects->persist : 0;
     for (unsigned i = 0; i < effects->send_count && !lone->deaf; i++)
@@ -79,7 +82,8 @@ static inline void lone_carry_out(struct lone_host *lone, uint64_t *ret_persist)
     lone->again = effects->again;
 }
 
-static inline void lone_input(struct lone_host *lone, struct lh_host_input input) {
+static inline void lone_input(struct lone_host *lone, struct lh_host_input input)
+{
     uint64_t persist = 0;
     input.now = lone->now;
     lh_host_effects_clear(lone->effects);
@@ -90,7 +94,8 @@ static inline void lone_input(struct lone_host *lone, struct lh_host_input input
 }
 
 // Hands back what the host sent to itself until it is quiet.
-static inline void lone_settle(struct lone_host *lone) {
+static inline void lone_settle(struct lone_host *lone)
+{
     bool again = lone->again;
     while (lone->count > 0 && !lone->slow) {
         struct lone_message message = lone->queue[lone->head];
@@ -108,7 +113,8 @@ static inline void lone_settle(struct lone_host *lone) {
 
 // Moves the clock on, timer by timer. A host that wants its timer again and again at one instant
 // would keep a processor busy for ever.
-static inline void lone_advance(struct lone_host *lone, int64_t ms) {
+static inline void lone_advance(struct lone_host *lone, int64_t ms)
+{
     struct lh_instant end = lh_after(lone->now, lh_ms(ms));
     unsigned in_a_row = 0;
     for (;;) {
@@ -124,7 +130,25 @@ static inline void lone_advance(struct lone_host *lone, int64_t ms) {
     lone->now = end;
 }
 
-static inline struct lone_host *lone_host_open(struct lh_duration max_ttl) {
+// A new life in the same memory, with nothing remembered: cheaper than another host.
+static inline void lone_restart(struct lone_host *lone)
+{
+    void *memory = lone->host;
+    memset(memory, 0, lh_host_size(&lone->config));
+    lone->host = lh_host_init(memory, &lone->config);
+    lone->now = (struct lh_instant){LH_NS_PER_S};
+    lone->head = lone->count = 0;
+    lone->again = lone->deaf = lone->slow = false;
+    for (unsigned i = 0; i < LONE_CLIENTS; i++)
+        lone->clients[i].open = false;
+    lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_START});
+    // A single node serves its quarantine first.
+    lone_advance(lone, 2 * lh_floor_ms(lone->config.timing.max_ttl));
+    LH_ASSERT_EQ(lone->host->identity.state, LH_IDENTITY_SERVING);
+}
+
+static inline struct lone_host *lone_host_open(struct lh_duration max_ttl)
+{
     struct lone_host *lone = calloc(1, sizeof *lone);
     lone->config = (struct lh_host_config){
         .node = 1,
@@ -138,20 +162,17 @@ static inline struct lone_host *lone_host_open(struct lh_duration max_ttl) {
         .hash_name = lone_hash,
         .version = LH_SLICE("0.1.0"),
     };
-    lone->now = (struct lh_instant){LH_NS_PER_S};
     lone->effects = calloc(1, sizeof *lone->effects);
     lone->queue = calloc(LONE_QUEUE_MAX, sizeof *lone->queue);
-    // Zeroed and 16-aligned, as calloc gives it; pages that are not used cost nothing.
-    lone->host = lh_host_init(calloc(1, lh_host_size(&lone->config)), &lone->config);
+    lone->host = malloc(lh_host_size(&lone->config)); // 16-aligned
     for (unsigned i = 0; i < LONE_CLIENTS; i++)
         lone->clients[i].output = malloc(LONE_OUTPUT_BYTES);
-    lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_START});
-    lone_advance(lone, 2 * lh_floor_ms(max_ttl)); // a single node serves its quarantine first
-    LH_ASSERT_EQ(lone->host->identity.state, LH_IDENTITY_SERVING);
+    lone_restart(lone);
     return lone;
 }
 
-static inline void lone_host_close(struct lone_host *lone) {
+static inline void lone_host_close(struct lone_host *lone)
+{
     if (lone == NULL)
         return;
     for (unsigned i = 0; i < LONE_CLIENTS; i++)
@@ -162,14 +183,16 @@ static inline void lone_host_close(struct lone_host *lone) {
     free(lone);
 }
 
-static inline void lone_connect(struct lone_host *lone, uint32_t client) {
+static inline void lone_connect(struct lone_host *lone, uint32_t client)
+{
     lone->clients[client].open = true;
     lone->clients[client].closed = false;
     lone->clients[client].used = 0;
     lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_OPEN, .session = client});
 }
 
-static inline void lone_disconnect(struct lone_host *lone, uint32_t client) {
+static inline void lone_disconnect(struct lone_host *lone, uint32_t client)
+{
     lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_CLOSE, .session = client});
     lone->clients[client].open = false;
     lone_settle(lone);
@@ -177,7 +200,8 @@ static inline void lone_disconnect(struct lone_host *lone, uint32_t client) {
 
 // One step with bytes, in memory of just their size, as the driver hands them in.
 static inline void lone_bytes(struct lone_host *lone, uint32_t client, const void *bytes,
-                              size_t size) {
+                              size_t size)
+{
     uint8_t *exact = malloc(size);
     if (size > 0)
         memcpy(exact, bytes, size);
@@ -189,7 +213,8 @@ static inline void lone_bytes(struct lone_host *lone, uint32_t client, const voi
 // Hands in bytes as a driver does: as many as there is room for, then none as long as more commands
 // wait. Returns how many were taken; the rest would wait in the socket.
 static inline size_t lone_send(struct lone_host *lone, uint32_t client, const void *bytes,
-                               size_t size) {
+                               size_t size)
+{
     size_t taken = 0;
     while (!lone->clients[client].closed) {
         size_t room = lh_host_room(lone->host, client);

@@ -26,11 +26,13 @@ static void test_a_new_cluster_grants(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_new_cluster_grants),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,7 @@ static void blobs(void **state) {
     REFUSED("=4\r\ntext\r\n", "verbatim string without its format");
     REFUSED("$5\r\nhello!\r\n", "string does not end in CR LF");
     REFUSED("$5\r\nhello\n\n", "string does not end in CR LF");
+    REFUSED("$5\r\nhello\r\r", "string does not end in CR LF");
     REFUSED("!-1\r\n", "length is not a number from 0 up");
     REFUSED("=-1\r\n", "length is not a number from 0 up");
     REFUSED("$-2\r\n", "length is not a number from 0 up");

@@ -254,6 +254,7 @@ static void lines_end_in_cr_lf(void **state) {
     REFUSED("*1\r\n$4\nPING\r\n", "length line does not end in CR LF");
     REFUSED("*1\r1\r\n", "length line does not end in CR LF");
     REFUSED("*1\r\n$4\r\nPING\n\n", "bulk string does not end in CR LF");
+    REFUSED("*1\r\n$4\r\nPING\r\r", "bulk string does not end in CR LF");
     REFUSED("*1\r\n$4\r\nPINGxx", "bulk string does not end in CR LF");
     REFUSED("*1\r\n$3\r\nPING\r\n", "bulk string does not end in CR LF");
 }
