@@ -19,33 +19,39 @@ struct lh_members_set {
 #define LH_SET_EMPTY ((struct lh_members_set){0})
 
 // The set {0, .., count - 1}. Takes count <= LH_SET_CAPACITY.
-static inline struct lh_members_set lh_set_of_first(unsigned count) {
+static inline struct lh_members_set lh_set_of_first(unsigned count)
+{
     LH_ASSERT(count <= LH_SET_CAPACITY);
     return (struct lh_members_set){count == 0 ? 0 : UINT32_MAX >> (LH_SET_CAPACITY - count)};
 }
 
-static inline void lh_set_add(struct lh_members_set *set, unsigned member) {
+static inline void lh_set_add(struct lh_members_set *set, unsigned member)
+{
     LH_ASSERT(member < LH_SET_CAPACITY);
     set->bits |= UINT32_C(1) << member;
 }
 
-static inline void lh_set_remove(struct lh_members_set *set, unsigned member) {
+static inline void lh_set_remove(struct lh_members_set *set, unsigned member)
+{
     LH_ASSERT(member < LH_SET_CAPACITY);
     set->bits &= ~(UINT32_C(1) << member);
 }
 
-static inline bool lh_set_has(struct lh_members_set set, unsigned member) {
+static inline bool lh_set_has(struct lh_members_set set, unsigned member)
+{
     LH_ASSERT(member < LH_SET_CAPACITY);
     return (set.bits >> member & 1) != 0;
 }
 
-static inline bool lh_set_is_empty(struct lh_members_set set) {
+static inline bool lh_set_is_empty(struct lh_members_set set)
+{
     return set.bits == 0;
 }
 
 // Written out because the compiler's builtin is a call into its library on processors that have no
 // instruction for it, and pure archives call nothing.
-static inline unsigned lh_set_count(struct lh_members_set set) {
+static inline unsigned lh_set_count(struct lh_members_set set)
+{
     uint32_t bits = set.bits;
     bits -= bits >> 1 & UINT32_C(0x55555555);
     bits = (bits & UINT32_C(0x33333333)) + (bits >> 2 & UINT32_C(0x33333333));

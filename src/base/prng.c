@@ -6,7 +6,8 @@
 #include "base/cursor.h"
 
 // One step of splitmix64 (Steele, Lea and Flood): what xoshiro's authors seed it with.
-static uint64_t stretch(uint64_t *number) {
+static uint64_t stretch(uint64_t *number)
+{
     *number += UINT64_C(0x9e3779b97f4a7c15);
     uint64_t bits = *number;
     bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -14,13 +15,15 @@ static uint64_t stretch(uint64_t *number) {
     return bits ^ bits >> 31;
 }
 
-void lh_prng_seed_number(struct lh_prng *prng, uint64_t number) {
+void lh_prng_seed_number(struct lh_prng *prng, uint64_t number)
+{
     // Four successive outputs of a bijection are distinct, hence never all zero.
     for (unsigned i = 0; i < 4; i++)
         prng->state[i] = stretch(&number);
 }
 
-void lh_prng_seed(struct lh_prng *prng, const uint8_t seed[LH_PRNG_SEED_BYTES]) {
+void lh_prng_seed(struct lh_prng *prng, const uint8_t seed[LH_PRNG_SEED_BYTES])
+{
     uint64_t all = 0;
     for (unsigned i = 0; i < 4; i++) {
         prng->state[i] = lh_load_u64(seed + 8 * (size_t)i);
@@ -33,7 +36,8 @@ void lh_prng_seed(struct lh_prng *prng, const uint8_t seed[LH_PRNG_SEED_BYTES]) 
 
 // Draws from 0 .. most, by cutting to the bits that `most` has and drawing again when above it:
 // less than two draws on average, no division.
-static uint64_t draw_up_to(struct lh_prng *prng, uint64_t most) {
+static uint64_t draw_up_to(struct lh_prng *prng, uint64_t most)
+{
     uint64_t mask = most;
     for (unsigned by = 1; by < 64; by *= 2)
         mask |= mask >> by;
@@ -44,12 +48,14 @@ static uint64_t draw_up_to(struct lh_prng *prng, uint64_t most) {
     }
 }
 
-uint64_t lh_prng_below(struct lh_prng *prng, uint64_t n) {
+uint64_t lh_prng_below(struct lh_prng *prng, uint64_t n)
+{
     LH_ASSERT(n > 0);
     return draw_up_to(prng, n - 1);
 }
 
-int64_t lh_prng_between(struct lh_prng *prng, int64_t lo_ns, int64_t hi_ns) {
+int64_t lh_prng_between(struct lh_prng *prng, int64_t lo_ns, int64_t hi_ns)
+{
     LH_ASSERT(lo_ns <= hi_ns);
     // Unsigned, so that the width of a range across zero cannot overflow.
     uint64_t drawn = draw_up_to(prng, (uint64_t)hi_ns - (uint64_t)lo_ns);

@@ -19,11 +19,13 @@ void lh_prng_seed(struct lh_prng *prng, const uint8_t seed[LH_PRNG_SEED_BYTES]);
 // tests.
 void lh_prng_seed_number(struct lh_prng *prng, uint64_t number);
 
-static inline uint64_t lh_prng_rotate(uint64_t bits, unsigned by) {
+static inline uint64_t lh_prng_rotate(uint64_t bits, unsigned by)
+{
     return bits << by | bits >> (64 - by);
 }
 
-static inline uint64_t lh_prng_next(struct lh_prng *prng) {
+static inline uint64_t lh_prng_next(struct lh_prng *prng)
+{
     uint64_t *state = prng->state;
     uint64_t result = lh_prng_rotate(state[1] * 5, 7) * 9;
     uint64_t shifted = state[1] << 17;

@@ -3,7 +3,8 @@
 
 enum lh_resp_result lh_resp_scan_line(struct lh_resp_scan *scan, const uint8_t *buffer,
                                       size_t size_bytes, size_t most_bytes,
-                                      struct lh_slice *ret_line) {
+                                      struct lh_slice *ret_line)
+{
     const uint8_t *feed = NULL;
     if (size_bytes > scan->scanned)
         feed = memchr(buffer + scan->scanned, '\n', size_bytes - scan->scanned);
@@ -19,7 +20,8 @@ enum lh_resp_result lh_resp_scan_line(struct lh_resp_scan *scan, const uint8_t *
     return LH_RESP_COMPLETE;
 }
 
-bool lh_resp_trim_cr(struct lh_slice *line) {
+bool lh_resp_trim_cr(struct lh_slice *line)
+{
     if (line->size_bytes == 0)
         return false;
     const uint8_t *cr = memchr(line->data, '\r', line->size_bytes);

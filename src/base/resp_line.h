@@ -30,7 +30,8 @@ enum lh_resp_result lh_resp_scan_line(struct lh_resp_scan *scan, const uint8_t *
 // Takes the CR off the line's end. False if there is none, or another one within.
 bool lh_resp_trim_cr(struct lh_slice *line);
 
-static inline void lh_resp_scan_to(struct lh_resp_scan *scan, size_t at) {
+static inline void lh_resp_scan_to(struct lh_resp_scan *scan, size_t at)
+{
     scan->at = at;
     scan->scanned = at;
 }

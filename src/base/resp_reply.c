@@ -5,13 +5,15 @@
 #include "base/assert.h"
 #include "base/text.h"
 
-static enum lh_resp_result malformed(struct lh_resp_reply_parser *parser, const char *reason) {
+static enum lh_resp_result malformed(struct lh_resp_reply_parser *parser, const char *reason)
+{
     parser->reason = reason;
     return LH_RESP_MALFORMED;
 }
 
 void lh_resp_reply_parser_init(struct lh_resp_reply_parser *parser, struct lh_resp_value *values,
-                               uint32_t capacity, size_t max_bytes) {
+                               uint32_t capacity, size_t max_bytes)
+{
     LH_ASSERT(capacity > 0 && max_bytes > 0);
     memset(parser, 0, sizeof *parser);
     parser->values = values;
@@ -19,13 +21,14 @@ void lh_resp_reply_parser_init(struct lh_resp_reply_parser *parser, struct lh_re
     parser->max_bytes = max_bytes;
 }
 
-// Adds a value, or gives a scratch one inside an attribute. NULL if there is no room.
+// Adds a value, or gives a scratch one inside an attribute. There is room: capacity is at least
+// one, and no more children are ever promised than fit.
 static struct lh_resp_value *add_value(struct lh_resp_reply_parser *parser,
-                                       struct lh_resp_value *hidden, enum lh_resp_type type) {
+                                       struct lh_resp_value *hidden, enum lh_resp_type type)
+{
     struct lh_resp_value *value = hidden;
     if (parser->hidden == 0) {
-        if (parser->used == parser->capacity)
-            return NULL;
+        LH_ASSERT(parser->used < parser->capacity);
         value = &parser->values[parser->used++];
         if (parser->promised > 0)
             parser->promised--;
@@ -37,7 +40,8 @@ static struct lh_resp_value *add_value(struct lh_resp_reply_parser *parser,
 }
 
 // After a value: closes every aggregate that it was the last of, and the reply with the outermost.
-static void end_value(struct lh_resp_reply_parser *parser) {
+static void end_value(struct lh_resp_reply_parser *parser)
+{
     while (parser->depth > 0) {
         if (--parser->open[parser->depth - 1].left > 0)
             return;
@@ -55,7 +59,8 @@ static void end_value(struct lh_resp_reply_parser *parser) {
 
 // --- what a line may hold ---
 
-static bool all_digits(struct lh_slice text) {
+static bool all_digits(struct lh_slice text)
+{
     for (size_t i = 0; i < text.size_bytes; i++) {
         if (text.data[i] < '0' || text.data[i] > '9')
             return false;
@@ -63,24 +68,28 @@ static bool all_digits(struct lh_slice text) {
     return text.size_bytes > 0;
 }
 
-static struct lh_slice without_sign(struct lh_slice text, const char *signs) {
+static struct lh_slice without_sign(struct lh_slice text, const char *signs)
+{
     if (text.size_bytes > 0 && text.data[0] != 0 && strchr(signs, text.data[0]) != NULL)
         return lh_slice_of(text.data + 1, text.size_bytes - 1);
     return text;
 }
 
-static struct lh_slice skip_digits(struct lh_slice text) {
+static struct lh_slice skip_digits(struct lh_slice text)
+{
     while (text.size_bytes > 0 && text.data[0] >= '0' && text.data[0] <= '9')
         text = lh_slice_of(text.data + 1, text.size_bytes - 1);
     return text;
 }
 
-static bool is_big_number(struct lh_slice text) {
+static bool is_big_number(struct lh_slice text)
+{
     return all_digits(without_sign(text, "+-"));
 }
 
 // digits[.digits][e[sign]digits], with a sign or without, or one of the three that are no numbers.
-static bool is_double(struct lh_slice text) {
+static bool is_double(struct lh_slice text)
+{
     struct lh_slice unsigned_text = without_sign(text, "+-");
     if (lh_slice_equal(unsigned_text, LH_SLICE("inf")) ||
         lh_slice_equal(unsigned_text, LH_SLICE("nan")))
@@ -98,7 +107,8 @@ static bool is_double(struct lh_slice text) {
                                     all_digits(without_sign(without_sign(rest, "eE"), "+-")));
 }
 
-static bool parse_integer(struct lh_slice text, int64_t *ret) {
+static bool parse_integer(struct lh_slice text, int64_t *ret)
+{
     struct lh_slice positive = without_sign(text, "+");
     if (positive.size_bytes != text.size_bytes && !all_digits(positive))
         return false;
@@ -106,7 +116,8 @@ static bool parse_integer(struct lh_slice text, int64_t *ret) {
 }
 
 // Fills in a value from its text. NULL, or what is wrong.
-static const char *read_text(struct lh_resp_value *value, struct lh_slice text) {
+static const char *read_text(struct lh_resp_value *value, struct lh_slice text)
+{
     switch (value->type) {
     case LH_RESP_INTEGER:
         return parse_integer(text, &value->integer) ? NULL : "not an integer of 64 bits";
@@ -124,7 +135,8 @@ static const char *read_text(struct lh_resp_value *value, struct lh_slice text) 
 
 // Cuts the line of a value, without its type and CR.
 static enum lh_resp_result cut_line(struct lh_resp_reply_parser *parser, const uint8_t *buffer,
-                                    size_t size_bytes, size_t most_bytes, struct lh_slice *ret) {
+                                    size_t size_bytes, size_t most_bytes, struct lh_slice *ret)
+{
     struct lh_slice line;
     enum lh_resp_result result =
         lh_resp_scan_line(&parser->scan, buffer, size_bytes, most_bytes, &line);
@@ -139,11 +151,10 @@ static enum lh_resp_result cut_line(struct lh_resp_reply_parser *parser, const u
 }
 
 static enum lh_resp_result add_text(struct lh_resp_reply_parser *parser, enum lh_resp_type type,
-                                    const uint8_t *buffer, struct lh_slice text) {
+                                    const uint8_t *buffer, struct lh_slice text)
+{
     struct lh_resp_value hidden;
     struct lh_resp_value *value = add_value(parser, &hidden, type);
-    if (value == NULL)
-        return malformed(parser, "too many values");
     const char *reason = read_text(value, text);
     if (reason != NULL)
         return malformed(parser, reason);
@@ -154,7 +165,8 @@ static enum lh_resp_result add_text(struct lh_resp_reply_parser *parser, enum lh
 }
 
 static enum lh_resp_result parse_line(struct lh_resp_reply_parser *parser, enum lh_resp_type type,
-                                      const uint8_t *buffer, size_t size_bytes) {
+                                      const uint8_t *buffer, size_t size_bytes)
+{
     struct lh_slice text;
     size_t most_bytes = parser->max_bytes - parser->scan.at - 1;
     enum lh_resp_result result = cut_line(parser, buffer, size_bytes, most_bytes, &text);
@@ -165,7 +177,8 @@ static enum lh_resp_result parse_line(struct lh_resp_reply_parser *parser, enum 
 
 // Reads a length or a count. COMPLETE with *ret_absent: it was -1, a null of version 2.
 static enum lh_resp_result parse_count(struct lh_resp_reply_parser *parser, const uint8_t *buffer,
-                                       size_t size_bytes, uint64_t *ret, bool *ret_absent) {
+                                       size_t size_bytes, uint64_t *ret, bool *ret_absent)
+{
     struct lh_slice text;
     enum lh_resp_result result =
         cut_line(parser, buffer, size_bytes, LH_RESP_HEADER_MAX_BYTES, &text);
@@ -180,7 +193,8 @@ static enum lh_resp_result parse_count(struct lh_resp_reply_parser *parser, cons
 }
 
 static enum lh_resp_result begin_blob(struct lh_resp_reply_parser *parser, uint8_t type,
-                                      const uint8_t *buffer, size_t size_bytes) {
+                                      const uint8_t *buffer, size_t size_bytes)
+{
     uint64_t length = 0;
     bool absent;
     enum lh_resp_result result = parse_count(parser, buffer, size_bytes, &length, &absent);
@@ -200,7 +214,8 @@ static enum lh_resp_result begin_blob(struct lh_resp_reply_parser *parser, uint8
 }
 
 static enum lh_resp_result finish_blob(struct lh_resp_reply_parser *parser, const uint8_t *buffer,
-                                       size_t size_bytes) {
+                                       size_t size_bytes)
+{
     size_t end = parser->scan.at + parser->blob_bytes;
     if (size_bytes < end + 2)
         return LH_RESP_NEED_MORE;
@@ -221,7 +236,8 @@ static enum lh_resp_result finish_blob(struct lh_resp_reply_parser *parser, cons
 }
 
 static enum lh_resp_result open_aggregate(struct lh_resp_reply_parser *parser,
-                                          enum lh_resp_type type, uint64_t count, bool attribute) {
+                                          enum lh_resp_type type, uint64_t count, bool attribute)
+{
     if (parser->depth == LH_RESP_DEPTH_MAX)
         return malformed(parser, "nested too deep");
     parser->open[parser->depth].left = count;
@@ -232,8 +248,6 @@ static enum lh_resp_result open_aggregate(struct lh_resp_reply_parser *parser,
         struct lh_resp_value hidden;
         uint32_t index = parser->used;
         struct lh_resp_value *value = add_value(parser, &hidden, type);
-        if (value == NULL)
-            return malformed(parser, "too many values");
         if (parser->hidden == 0) {
             if (count > parser->capacity - parser->used - parser->promised)
                 return malformed(parser, "too many values");
@@ -251,7 +265,8 @@ static enum lh_resp_result open_aggregate(struct lh_resp_reply_parser *parser,
 }
 
 static enum lh_resp_result parse_aggregate(struct lh_resp_reply_parser *parser, uint8_t type_byte,
-                                           const uint8_t *buffer, size_t size_bytes) {
+                                           const uint8_t *buffer, size_t size_bytes)
+{
     uint64_t count = 0;
     bool absent;
     enum lh_resp_result result = parse_count(parser, buffer, size_bytes, &count, &absent);
@@ -282,7 +297,8 @@ static enum lh_resp_result parse_aggregate(struct lh_resp_reply_parser *parser, 
 
 // Understands the next line, blob header, blob or aggregate header.
 static enum lh_resp_result parse_piece(struct lh_resp_reply_parser *parser, const uint8_t *buffer,
-                                       size_t size_bytes) {
+                                       size_t size_bytes)
+{
     if (parser->blob_type != 0)
         return finish_blob(parser, buffer, size_bytes);
     if (parser->scan.at >= parser->max_bytes)
@@ -311,7 +327,8 @@ static enum lh_resp_result parse_piece(struct lh_resp_reply_parser *parser, cons
 }
 
 enum lh_resp_result lh_resp_reply_parse(struct lh_resp_reply_parser *parser, const uint8_t *buffer,
-                                        size_t size_bytes, size_t *ret_consumed_bytes) {
+                                        size_t size_bytes, size_t *ret_consumed_bytes)
+{
     if (parser->reason != NULL)
         return LH_RESP_MALFORMED;
     while (!parser->whole) {
@@ -330,7 +347,8 @@ enum lh_resp_result lh_resp_reply_parse(struct lh_resp_reply_parser *parser, con
 
 // --- walking ---
 
-const struct lh_resp_value *lh_resp_child(const struct lh_resp_value *value, size_t index) {
+const struct lh_resp_value *lh_resp_child(const struct lh_resp_value *value, size_t index)
+{
     if (value == NULL || index >= value->child_count)
         return NULL;
     const struct lh_resp_value *child = value + 1;
@@ -339,7 +357,8 @@ const struct lh_resp_value *lh_resp_child(const struct lh_resp_value *value, siz
     return child;
 }
 
-const struct lh_resp_value *lh_resp_get(const struct lh_resp_value *map, const char *key) {
+const struct lh_resp_value *lh_resp_get(const struct lh_resp_value *map, const char *key)
+{
     struct lh_slice wanted = lh_slice_of_string(key);
     if (!lh_resp_is(map, LH_RESP_MAP) && !lh_resp_is(map, LH_RESP_ARRAY))
         return NULL;
@@ -354,7 +373,8 @@ const struct lh_resp_value *lh_resp_get(const struct lh_resp_value *map, const c
     return NULL;
 }
 
-bool lh_resp_as_text(const struct lh_resp_value *value, struct lh_slice *ret) {
+bool lh_resp_as_text(const struct lh_resp_value *value, struct lh_slice *ret)
+{
     if (!lh_resp_is(value, LH_RESP_SIMPLE) && !lh_resp_is(value, LH_RESP_BULK) &&
         !lh_resp_is(value, LH_RESP_VERBATIM))
         return false;
@@ -362,7 +382,8 @@ bool lh_resp_as_text(const struct lh_resp_value *value, struct lh_slice *ret) {
     return true;
 }
 
-bool lh_resp_as_integer(const struct lh_resp_value *value, int64_t *ret) {
+bool lh_resp_as_integer(const struct lh_resp_value *value, int64_t *ret)
+{
     if (lh_resp_is(value, LH_RESP_INTEGER) || lh_resp_is(value, LH_RESP_BOOLEAN)) {
         *ret = value->integer;
         return true;

@@ -81,7 +81,8 @@ bool lh_resp_as_text(const struct lh_resp_value *value, struct lh_slice *ret);
 // The number of INTEGER or BOOLEAN, or one printed in a SIMPLE or BULK; false for anything else.
 bool lh_resp_as_integer(const struct lh_resp_value *value, int64_t *ret);
 
-static inline bool lh_resp_is(const struct lh_resp_value *value, enum lh_resp_type type) {
+static inline bool lh_resp_is(const struct lh_resp_value *value, enum lh_resp_type type)
+{
     return value != NULL && value->type == type;
 }
 

@@ -4,11 +4,13 @@
 
 // --- UTF-8 ---
 
-static bool is_continuation(uint8_t byte) {
+static bool is_continuation(uint8_t byte)
+{
     return (byte & 0xc0) == 0x80;
 }
 
-size_t lh_utf8_char_bytes(struct lh_slice text) {
+size_t lh_utf8_char_bytes(struct lh_slice text)
+{
     const uint8_t *at = text.data;
     size_t left = text.size_bytes;
     if (left == 0)
@@ -36,13 +38,15 @@ size_t lh_utf8_char_bytes(struct lh_slice text) {
 }
 
 // U+0000..U+001F, U+007F, and U+0080..U+009F as their two bytes.
-static bool is_control(const uint8_t *at, size_t char_bytes) {
+static bool is_control(const uint8_t *at, size_t char_bytes)
+{
     if (char_bytes == 1)
         return at[0] < 0x20 || at[0] == 0x7f;
     return char_bytes == 2 && at[0] == 0xc2 && at[1] < 0xa0;
 }
 
-bool lh_utf8_name_valid(struct lh_slice name) {
+bool lh_utf8_name_valid(struct lh_slice name)
+{
     if (name.size_bytes < 1 || name.size_bytes > LH_NAME_MAX_BYTES)
         return false;
     while (name.size_bytes > 0) {
@@ -57,11 +61,13 @@ bool lh_utf8_name_valid(struct lh_slice name) {
 
 // --- integers ---
 
-static bool is_digit(uint8_t byte) {
+static bool is_digit(uint8_t byte)
+{
     return byte >= '0' && byte <= '9';
 }
 
-bool lh_u64_parse(struct lh_slice text, uint64_t *ret) {
+bool lh_u64_parse(struct lh_slice text, uint64_t *ret)
+{
     if (text.size_bytes < 1 || text.size_bytes > LH_INTEGER_TEXT_BYTES - 1)
         return false;
     if (text.data[0] == '0' && text.size_bytes > 1)
@@ -79,7 +85,8 @@ bool lh_u64_parse(struct lh_slice text, uint64_t *ret) {
     return true;
 }
 
-bool lh_i64_parse(struct lh_slice text, int64_t *ret) {
+bool lh_i64_parse(struct lh_slice text, int64_t *ret)
+{
     bool negative = text.size_bytes > 0 && text.data[0] == '-';
     uint64_t magnitude;
     if (negative) {
@@ -105,7 +112,8 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "50515253545556575859606162636465666768697071727374"
                                   "75767778798081828384858687888990919293949596979899";
 
-size_t lh_u64_format(uint64_t value, char ret[LH_INTEGER_TEXT_BYTES]) {
+size_t lh_u64_format(uint64_t value, char ret[LH_INTEGER_TEXT_BYTES])
+{
     char text[LH_INTEGER_TEXT_BYTES];
     char *at = text + sizeof text;
     while (value >= 100) {
@@ -125,7 +133,8 @@ size_t lh_u64_format(uint64_t value, char ret[LH_INTEGER_TEXT_BYTES]) {
     return size_bytes;
 }
 
-size_t lh_i64_format(int64_t value, char ret[LH_INTEGER_TEXT_BYTES]) {
+size_t lh_i64_format(int64_t value, char ret[LH_INTEGER_TEXT_BYTES])
+{
     if (value >= 0)
         return lh_u64_format((uint64_t)value, ret);
     // At most 19 digits follow the sign, so shifting the buffer by one leaves room for them.
@@ -136,12 +145,14 @@ size_t lh_i64_format(int64_t value, char ret[LH_INTEGER_TEXT_BYTES]) {
     return size_bytes + 1;
 }
 
-void lh_u64_write(struct lh_writer *writer, uint64_t value) {
+void lh_u64_write(struct lh_writer *writer, uint64_t value)
+{
     char text[LH_INTEGER_TEXT_BYTES];
     lh_writer_bytes(writer, text, lh_u64_format(value, text));
 }
 
-void lh_i64_write(struct lh_writer *writer, int64_t value) {
+void lh_i64_write(struct lh_writer *writer, int64_t value)
+{
     char text[LH_INTEGER_TEXT_BYTES];
     lh_writer_bytes(writer, text, lh_i64_format(value, text));
 }
@@ -156,7 +167,8 @@ static const char reason_whole[] = "it must be a whole number of milliseconds";
 static const char reason_long[] = "it is longer than 292 years, more than can be counted";
 
 // Milliseconds of the unit `text`; seconds when there is none; 0 when there is no such unit.
-static uint64_t unit_ms(struct lh_slice text) {
+static uint64_t unit_ms(struct lh_slice text)
+{
     if (text.size_bytes == 0 || lh_slice_equal(text, LH_SLICE("s")))
         return 1000;
     if (lh_slice_equal(text, LH_SLICE("ms")))
@@ -168,7 +180,8 @@ static uint64_t unit_ms(struct lh_slice text) {
     return 0;
 }
 
-static struct lh_slice take_digits(struct lh_slice *text) {
+static struct lh_slice take_digits(struct lh_slice *text)
+{
     struct lh_slice digits = {text->data, 0};
     while (digits.size_bytes < text->size_bytes && is_digit(text->data[digits.size_bytes]))
         digits.size_bytes++;
@@ -179,7 +192,8 @@ static struct lh_slice take_digits(struct lh_slice *text) {
 
 // Milliseconds of 0.<digits> units. An hour is 2^7 * 3^2 * 5^5 ms, so a fraction that does not end
 // in zero gives whole milliseconds of no unit once it has more than seven digits.
-static bool fraction_ms(struct lh_slice digits, uint64_t unit, uint64_t *ret) {
+static bool fraction_ms(struct lh_slice digits, uint64_t unit, uint64_t *ret)
+{
     uint64_t numerator = 0;
     uint64_t denominator = 1;
     while (digits.size_bytes > 0 && digits.data[digits.size_bytes - 1] == '0')
@@ -197,7 +211,8 @@ static bool fraction_ms(struct lh_slice digits, uint64_t unit, uint64_t *ret) {
 }
 
 // Milliseconds of `digits` units, if no more than most_ms.
-static bool whole_ms(struct lh_slice digits, uint64_t unit, uint64_t most_ms, uint64_t *ret) {
+static bool whole_ms(struct lh_slice digits, uint64_t unit, uint64_t most_ms, uint64_t *ret)
+{
     uint64_t units = 0;
     for (size_t i = 0; i < digits.size_bytes; i++) {
         units = units * 10 + digits.data[i] - '0';
@@ -208,7 +223,8 @@ static bool whole_ms(struct lh_slice digits, uint64_t unit, uint64_t most_ms, ui
     return true;
 }
 
-static const char *parse_duration_ms(struct lh_slice text, uint64_t most_ms, uint64_t *ret) {
+static const char *parse_duration_ms(struct lh_slice text, uint64_t most_ms, uint64_t *ret)
+{
     uint64_t whole = 0;
     uint64_t part = 0;
     struct lh_slice fraction = {NULL, 0};
@@ -236,7 +252,8 @@ static const char *parse_duration_ms(struct lh_slice text, uint64_t most_ms, uin
     return NULL;
 }
 
-bool lh_duration_parse(struct lh_slice text, struct lh_duration *ret, const char **ret_reason) {
+bool lh_duration_parse(struct lh_slice text, struct lh_duration *ret, const char **ret_reason)
+{
     uint64_t ms;
     const char *reason = parse_duration_ms(text, (uint64_t)(INT64_MAX / LH_NS_PER_MS), &ms);
     if (reason != NULL) {
@@ -251,7 +268,8 @@ bool lh_duration_parse(struct lh_slice text, struct lh_duration *ret, const char
 
 static const char hex_digits[] = "0123456789abcdef";
 
-void lh_hex_encode(const uint8_t *bytes, size_t size_bytes, char *ret) {
+void lh_hex_encode(const uint8_t *bytes, size_t size_bytes, char *ret)
+{
     for (size_t i = 0; i < size_bytes; i++) {
         ret[2 * i] = hex_digits[bytes[i] >> 4];
         ret[2 * i + 1] = hex_digits[bytes[i] & 15];
@@ -260,14 +278,16 @@ void lh_hex_encode(const uint8_t *bytes, size_t size_bytes, char *ret) {
 }
 
 // The value of a hex digit, or 16.
-static unsigned hex_value(uint8_t digit) {
+static unsigned hex_value(uint8_t digit)
+{
     if (is_digit(digit))
         return digit - (unsigned)'0';
     digit = lh_ascii_lower(digit);
     return digit >= 'a' && digit <= 'f' ? digit - (unsigned)'a' + 10 : 16;
 }
 
-bool lh_hex_decode(struct lh_slice text, uint8_t *ret, size_t size_bytes) {
+bool lh_hex_decode(struct lh_slice text, uint8_t *ret, size_t size_bytes)
+{
     if (text.size_bytes % 2 != 0 || text.size_bytes / 2 != size_bytes)
         return false;
     for (size_t i = 0; i < text.size_bytes; i++) {
@@ -279,12 +299,14 @@ bool lh_hex_decode(struct lh_slice text, uint8_t *ret, size_t size_bytes) {
     return true;
 }
 
-static void write_unicode_escape(struct lh_writer *writer, unsigned code) {
+static void write_unicode_escape(struct lh_writer *writer, unsigned code)
+{
     char escape[6] = {'\\', 'u', '0', '0', hex_digits[code >> 4 & 15], hex_digits[code & 15]};
     lh_writer_bytes(writer, escape, sizeof escape);
 }
 
-static void write_control(struct lh_writer *writer, unsigned code) {
+static void write_control(struct lh_writer *writer, unsigned code)
+{
     switch (code) {
     case '\b': lh_writer_string(writer, "\\b"); return;
     case '\t': lh_writer_string(writer, "\\t"); return;
@@ -295,7 +317,8 @@ static void write_control(struct lh_writer *writer, unsigned code) {
     }
 }
 
-void lh_json_escape(struct lh_writer *writer, struct lh_slice text) {
+void lh_json_escape(struct lh_writer *writer, struct lh_slice text)
+{
     while (text.size_bytes > 0) {
         size_t char_bytes = lh_utf8_char_bytes(text);
         if (char_bytes == 0) {
@@ -313,7 +336,8 @@ void lh_json_escape(struct lh_writer *writer, struct lh_slice text) {
     }
 }
 
-void lh_json_string(struct lh_writer *writer, struct lh_slice text) {
+void lh_json_string(struct lh_writer *writer, struct lh_slice text)
+{
     lh_writer_u8(writer, '"');
     lh_json_escape(writer, text);
     lh_writer_u8(writer, '"');

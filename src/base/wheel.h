@@ -81,7 +81,8 @@ bool lh_wheel_expire(struct lh_wheel *wheel, struct lh_instant now,
 // comes due. Returns true when that is finished; until then lh_wheel_next is at or before `now`.
 bool lh_wheel_turn(struct lh_wheel *wheel, struct lh_instant now, size_t most);
 
-static inline bool lh_wheel_is_scheduled(const struct lh_wheel_timer *timer) {
+static inline bool lh_wheel_is_scheduled(const struct lh_wheel_timer *timer)
+{
     return timer->place != 0;
 }
 

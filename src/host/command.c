@@ -13,7 +13,9 @@
 #define ALWAYS (LH_COMMAND_CONNECTION | LH_COMMAND_SUBSCRIBER)
 
 #define ROW(name, sub, arity, flags, run, arguments, summary)                                      \
-    { LH_SLICE_INIT(name), LH_SLICE_INIT(sub), arity, flags, run, arguments, summary }
+    {                                                                                              \
+        LH_SLICE_INIT(name), LH_SLICE_INIT(sub), arity, flags, run, arguments, summary             \
+    }
 #define HELP(name)                                                                                 \
     ROW(name, "HELP", 2, CONNECTION, lh_command_help, "", "What the commands of this group are.")
 
@@ -94,7 +96,8 @@ const size_t lh_command_count = sizeof lh_commands / sizeof lh_commands[0];
 #define ECHOED_BYTES_MAX 64
 
 // `value` as it may stand in a line of text: printable, and cut between two characters.
-static void write_echoed(struct lh_writer *writer, struct lh_slice value) {
+static void write_echoed(struct lh_writer *writer, struct lh_slice value)
+{
     struct lh_slice shown = {value.data, 0};
     while (shown.size_bytes < value.size_bytes) {
         struct lh_slice rest = {value.data + shown.size_bytes, value.size_bytes - shown.size_bytes};
@@ -111,7 +114,8 @@ static void write_echoed(struct lh_writer *writer, struct lh_slice value) {
 }
 
 void lh_call_refuse(struct lh_call *call, const char *code, const char *format,
-                    const struct lh_slice *values) {
+                    const struct lh_slice *values)
+{
     char line[2048];
     struct lh_writer text = lh_writer_of(line, sizeof line);
     lh_writer_string(&text, code);
@@ -129,27 +133,31 @@ void lh_call_refuse(struct lh_call *call, const char *code, const char *format,
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_call_ok(struct lh_call *call) {
+void lh_call_ok(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_simple(&reply, LH_SLICE("OK"));
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_write_name(struct lh_writer *writer, const struct lh_command *command) {
+void lh_command_write_name(struct lh_writer *writer, const struct lh_command *command)
+{
     lh_writer_slice_bytes(writer, command->name);
     if (command->sub.size_bytes > 0)
         lh_writer_u8(writer, ' ');
     lh_writer_slice_bytes(writer, command->sub);
 }
 
-static void write_usage(struct lh_writer *writer, const struct lh_command *command) {
+static void write_usage(struct lh_writer *writer, const struct lh_command *command)
+{
     lh_command_write_name(writer, command);
     if (command->arguments[0] != '\0')
         lh_writer_u8(writer, ' ');
     lh_writer_string(writer, command->arguments);
 }
 
-void lh_command_help(struct lh_call *call) {
+void lh_command_help(struct lh_call *call)
+{
     size_t count = 0;
     for (size_t i = 0; i < lh_command_count; i++)
         count += lh_slice_equal(lh_commands[i].name, call->command->name) &&
@@ -174,7 +182,8 @@ void lh_command_help(struct lh_call *call) {
 
 // --- finding ---
 
-const struct lh_command *lh_command_find(struct lh_slice name, struct lh_slice sub) {
+const struct lh_command *lh_command_find(struct lh_slice name, struct lh_slice sub)
+{
     for (size_t i = 0; i < lh_command_count; i++) {
         const struct lh_command *command = &lh_commands[i];
         if (lh_slice_equal_ignoring_case(command->sub, sub) &&
@@ -187,14 +196,16 @@ const struct lh_command *lh_command_find(struct lh_slice name, struct lh_slice s
 #define WORD_BYTES_MAX 16
 #define SLIPS_MAX 2
 
-static unsigned least(unsigned a, unsigned b, unsigned c) {
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
     unsigned ab = a < b ? a : b;
     return ab < c ? ab : c;
 }
 
 // How many letters are too many, too few, wrong or swapped with their neighbour: the optimal string
 // alignment distance of two words of at most WORD_BYTES_MAX bytes.
-static unsigned slips(struct lh_slice typed, struct lh_slice word) {
+static unsigned slips(struct lh_slice typed, struct lh_slice word)
+{
     unsigned rows[3][WORD_BYTES_MAX + 1];
     for (unsigned j = 0; j <= word.size_bytes; j++)
         rows[0][j] = j;
@@ -214,7 +225,8 @@ static unsigned slips(struct lh_slice typed, struct lh_slice word) {
     return rows[typed.size_bytes % 3][word.size_bytes];
 }
 
-int lh_command_nearest(struct lh_slice typed, const struct lh_slice *words, size_t count) {
+int lh_command_nearest(struct lh_slice typed, const struct lh_slice *words, size_t count)
+{
     unsigned fewest = SLIPS_MAX + 1;
     int nearest = -1;
     if (typed.size_bytes > WORD_BYTES_MAX)
@@ -233,7 +245,8 @@ int lh_command_nearest(struct lh_slice typed, const struct lh_slice *words, size
 
 // --- what is no command ---
 
-static void refuse_unknown_sub(struct lh_call *call, const struct lh_command *group) {
+static void refuse_unknown_sub(struct lh_call *call, const struct lh_command *group)
+{
     struct lh_slice subs[sizeof lh_commands / sizeof lh_commands[0]];
     for (size_t i = 0; i < lh_command_count; i++) {
         bool theirs = lh_slice_equal(lh_commands[i].name, group->name);
@@ -249,7 +262,8 @@ static void refuse_unknown_sub(struct lh_call *call, const struct lh_command *gr
 }
 
 // A slip of the typing first; then a subcommand without its group, such as ACQUIRE.
-static void refuse_unknown(struct lh_call *call) {
+static void refuse_unknown(struct lh_call *call)
+{
     struct lh_slice names[sizeof lh_commands / sizeof lh_commands[0]];
     for (size_t i = 0; i < lh_command_count; i++) {
         if (lh_commands[i].sub.size_bytes > 0 &&
@@ -272,7 +286,8 @@ static void refuse_unknown(struct lh_call *call) {
                        LH_VALUES(call->words[0]));
 }
 
-static void refuse_arity(struct lh_call *call, const struct lh_command *command) {
+static void refuse_arity(struct lh_call *call, const struct lh_command *command)
+{
     char line[256];
     struct lh_writer usage = lh_writer_of(line, sizeof line);
     write_usage(&usage, command);
@@ -282,12 +297,14 @@ static void refuse_arity(struct lh_call *call, const struct lh_command *command)
 
 // --- running ---
 
-static bool takes(const struct lh_command *command, size_t word_count) {
+static bool takes(const struct lh_command *command, size_t word_count)
+{
     int count = (int)word_count;
     return command->arity >= 0 ? count == command->arity : count >= -command->arity;
 }
 
-void lh_command_run(struct lh_call *call) {
+void lh_command_run(struct lh_call *call)
+{
     const struct lh_command *command = lh_command_find(call->words[0], (struct lh_slice){NULL, 0});
     if (command == NULL) {
         refuse_unknown(call);

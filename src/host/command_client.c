@@ -7,7 +7,8 @@
 #define LINE_BYTES_MAX 512
 
 // As in Redis: '!' to '~'.
-static bool is_plain(struct lh_slice text) {
+static bool is_plain(struct lh_slice text)
+{
     for (size_t i = 0; i < text.size_bytes; i++)
         if (text.data[i] < '!' || text.data[i] > '~')
             return false;
@@ -16,7 +17,8 @@ static bool is_plain(struct lh_slice text) {
 
 // Keeps `text` in `field`, which has most_bytes bytes; `what` begins the refusal.
 static bool keep(struct lh_call *call, const char *what, struct lh_slice text, uint8_t *field,
-                 size_t most_bytes, uint8_t *field_size) {
+                 size_t most_bytes, uint8_t *field_size)
+{
     char most[LH_INTEGER_TEXT_BYTES];
     lh_u64_format(most_bytes, most);
     if (!is_plain(text)) {
@@ -35,18 +37,21 @@ static bool keep(struct lh_call *call, const char *what, struct lh_slice text, u
     return true;
 }
 
-bool lh_call_takes_client_name(struct lh_call *call, struct lh_slice name) {
+bool lh_call_takes_client_name(struct lh_call *call, struct lh_slice name)
+{
     struct lh_session *session = call->session;
     return keep(call, "Client names", name, session->name, sizeof session->name,
                 &session->name_size);
 }
 
-void lh_command_client_setname(struct lh_call *call) {
+void lh_command_client_setname(struct lh_call *call)
+{
     if (lh_call_takes_client_name(call, call->words[2]))
         lh_call_ok(call);
 }
 
-void lh_command_client_getname(struct lh_call *call) {
+void lh_command_client_getname(struct lh_call *call)
+{
     const struct lh_session *session = call->session;
     struct lh_writer reply = lh_reply_begin(call->effects);
     if (session->name_size == 0)
@@ -56,7 +61,8 @@ void lh_command_client_getname(struct lh_call *call) {
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_client_setinfo(struct lh_call *call) {
+void lh_command_client_setinfo(struct lh_call *call)
+{
     struct lh_session *session = call->session;
     struct lh_slice attribute = call->words[2];
     bool kept = false;
@@ -73,13 +79,15 @@ void lh_command_client_setinfo(struct lh_call *call) {
         lh_call_ok(call);
 }
 
-void lh_command_client_id(struct lh_call *call) {
+void lh_command_client_id(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_integer(&reply, (int64_t)call->session->number);
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_client_flag(struct lh_call *call) {
+void lh_command_client_flag(struct lh_call *call)
+{
     if (lh_slice_equal_ignoring_case(call->words[2], LH_SLICE("ON")) ||
         lh_slice_equal_ignoring_case(call->words[2], LH_SLICE("OFF")))
         lh_call_ok(call);
@@ -90,19 +98,22 @@ void lh_command_client_flag(struct lh_call *call) {
 
 // --- INFO and LIST ---
 
-static void write_field(struct lh_writer *line, const char *key, uint64_t value) {
+static void write_field(struct lh_writer *line, const char *key, uint64_t value)
+{
     lh_writer_string(line, key);
     lh_u64_write(line, value);
 }
 
 static void write_field_bytes(struct lh_writer *line, const char *key, const uint8_t *bytes,
-                              size_t size_bytes) {
+                              size_t size_bytes)
+{
     lh_writer_string(line, key);
     lh_writer_bytes(line, bytes, size_bytes);
 }
 
 // The fields of Redis that mean something here. flags: b waits for an answer, P watches, N neither.
-static void write_line(struct lh_writer *line, const struct lh_session *session) {
+static void write_line(struct lh_writer *line, const struct lh_session *session)
+{
     write_field(line, "id=", session->number);
     write_field_bytes(line, " name=", session->name, session->name_size);
     lh_writer_string(line, " flags=");
@@ -117,7 +128,8 @@ static void write_line(struct lh_writer *line, const struct lh_session *session)
     lh_writer_u8(line, '\n');
 }
 
-void lh_command_client_info(struct lh_call *call) {
+void lh_command_client_info(struct lh_call *call)
+{
     char bytes[LINE_BYTES_MAX];
     struct lh_writer line = lh_writer_of(bytes, sizeof bytes);
     write_line(&line, call->session);
@@ -126,7 +138,8 @@ void lh_command_client_info(struct lh_call *call) {
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_client_list(struct lh_call *call) {
+void lh_command_client_list(struct lh_call *call)
+{
     const struct lh_sessions *sessions = &call->host->sessions;
     struct lh_writer reply = lh_reply_begin(call->effects);
     struct lh_writer lines = lh_reply_scratch(&reply);

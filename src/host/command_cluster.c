@@ -4,22 +4,26 @@
 #include "host/command.h"
 #include "host/status.h"
 
-static void write_number(struct lh_writer *writer, const char *key, uint64_t value) {
+static void write_number(struct lh_writer *writer, const char *key, uint64_t value)
+{
     lh_resp_write_text(writer, key);
     lh_resp_write_integer(writer, value <= INT64_MAX ? (int64_t)value : INT64_MAX);
 }
 
-static void write_text(struct lh_writer *writer, const char *key, const char *value) {
+static void write_text(struct lh_writer *writer, const char *key, const char *value)
+{
     lh_resp_write_text(writer, key);
     lh_resp_write_text(writer, value);
 }
 
 // As a person rounds what is left: up, so that 0 means over.
-static uint64_t ceiling_ms(struct lh_duration duration) {
+static uint64_t ceiling_ms(struct lh_duration duration)
+{
     return (uint64_t)(lh_floor_ms(duration) + (duration.ns % LH_NS_PER_MS != 0));
 }
 
-static void write_boot(struct lh_writer *writer, uint64_t boot) {
+static void write_boot(struct lh_writer *writer, uint64_t boot)
+{
     uint8_t bytes[8];
     char hex[2 * sizeof bytes + 1];
     for (unsigned i = 0; i < sizeof bytes; i++)
@@ -30,7 +34,8 @@ static void write_boot(struct lh_writer *writer, uint64_t boot) {
 
 // --- peers ---
 
-static const char *peer_state(const struct lh_peer *peer) {
+static const char *peer_state(const struct lh_peer *peer)
+{
     if (peer->refused != LH_REFUSAL_NONE)
         return "refused";
     if (peer->up)
@@ -38,7 +43,8 @@ static const char *peer_state(const struct lh_peer *peer) {
     return lh_before(LH_PAST, peer->heard_at) ? "down" : "unknown";
 }
 
-static const char *peer_reason(const struct lh_peer *peer) {
+static const char *peer_reason(const struct lh_peer *peer)
+{
     if (peer->refused != LH_REFUSAL_NONE)
         return lh_refusal_text(peer->refused);
     if (peer->up)
@@ -50,7 +56,8 @@ static const char *peer_reason(const struct lh_peer *peer) {
 #define PEER_KEYS 9
 
 static void write_peer(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                       const struct lh_peer *peer, struct lh_instant now) {
+                       const struct lh_peer *peer, struct lh_instant now)
+{
     bool heard = lh_before(LH_PAST, peer->heard_at);
     bool refuses_us = lh_before(LH_PAST, peer->refuses_us_at);
     lh_resp_write_map(writer, protocol, PEER_KEYS);
@@ -67,7 +74,8 @@ static void write_peer(struct lh_writer *writer, enum lh_resp_protocol protocol,
 }
 
 static void write_peers(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                        const struct lh_host *host, struct lh_instant now) {
+                        const struct lh_host *host, struct lh_instant now)
+{
     lh_resp_write_text(writer, "peers");
     lh_resp_write_array(writer, host->config.member_count - 1u);
     for (unsigned i = 0; i < host->config.member_count; i++)
@@ -78,7 +86,8 @@ static void write_peers(struct lh_writer *writer, enum lh_resp_protocol protocol
 // --- this node ---
 
 static void write_counters(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                           const struct lh_host *host) {
+                           const struct lh_host *host)
+{
     struct lh_status_counter counters[LH_STATUS_COUNTERS_MAX];
     size_t count = lh_status_counters(host, counters);
     lh_resp_write_text(writer, "counters");
@@ -90,7 +99,8 @@ static void write_counters(struct lh_writer *writer, enum lh_resp_protocol proto
 #define IDENTITY_KEYS 8
 
 static void write_identity(struct lh_writer *writer, const struct lh_host *host,
-                           struct lh_instant now) {
+                           struct lh_instant now)
+{
     const struct lh_identity *identity = &host->identity;
     struct lh_duration left = {0};
     if (identity->state == LH_IDENTITY_QUARANTINE)
@@ -108,7 +118,8 @@ static void write_identity(struct lh_writer *writer, const struct lh_host *host,
 
 #define CLUSTER_KEYS 4
 
-static void write_cluster(struct lh_writer *writer, const struct lh_host *host) {
+static void write_cluster(struct lh_writer *writer, const struct lh_host *host)
+{
     lh_resp_write_text(writer, "members");
     lh_resp_write_array(writer, host->config.member_count);
     for (unsigned i = 0; i < host->config.member_count; i++)
@@ -120,7 +131,8 @@ static void write_cluster(struct lh_writer *writer, const struct lh_host *host) 
 
 #define USE_KEYS 8
 
-static void write_use(struct lh_writer *writer, const struct lh_host *host, struct lh_instant now) {
+static void write_use(struct lh_writer *writer, const struct lh_host *host, struct lh_instant now)
+{
     write_number(writer, "leases", host->machine.held);
     write_number(writer, "waiters", host->tenants.waiting);
     write_number(writer, "records", host->machine.acceptors.count);
@@ -131,7 +143,8 @@ static void write_use(struct lh_writer *writer, const struct lh_host *host, stru
     write_number(writer, "connections", host->sessions.count_open);
 }
 
-void lh_command_cluster_status(struct lh_call *call) {
+void lh_command_cluster_status(struct lh_call *call)
+{
     enum lh_resp_protocol protocol = call->session->protocol;
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_map(&reply, protocol, IDENTITY_KEYS + CLUSTER_KEYS + USE_KEYS + 2);

@@ -19,7 +19,8 @@ static const struct flag_name flag_names[] = {
 };
 #define FLAG_NAMES (sizeof flag_names / sizeof flag_names[0])
 
-static void write_flags(struct lh_writer *writer, enum lh_resp_protocol protocol, unsigned flags) {
+static void write_flags(struct lh_writer *writer, enum lh_resp_protocol protocol, unsigned flags)
+{
     size_t count = 0;
     for (size_t i = 0; i < FLAG_NAMES; i++)
         count += (flags & flag_names[i].flag) != 0;
@@ -31,7 +32,8 @@ static void write_flags(struct lh_writer *writer, enum lh_resp_protocol protocol
 
 // "acquire", or "lease|acquire" with its group: in lower case, as Redis names them.
 static struct lh_slice lower_name(const struct lh_command *command, bool with_group,
-                                  char buffer[32]) {
+                                  char buffer[32])
+{
     struct lh_writer name = lh_writer_of(buffer, 32);
     bool both = with_group && command->sub.size_bytes > 0;
     if (both || command->sub.size_bytes == 0)
@@ -44,12 +46,14 @@ static struct lh_slice lower_name(const struct lh_command *command, bool with_gr
     return lh_writer_slice(&name);
 }
 
-static bool is_top(const struct lh_command *command) {
+static bool is_top(const struct lh_command *command)
+{
     return command->sub.size_bytes == 0;
 }
 
 // How many rows of its group stand behind `command`.
-static size_t sub_count(const struct lh_command *command) {
+static size_t sub_count(const struct lh_command *command)
+{
     const struct lh_command *end = lh_commands + lh_command_count;
     size_t count = 0;
     if (!is_top(command))
@@ -62,7 +66,8 @@ static size_t sub_count(const struct lh_command *command) {
 // Name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands.
 // There are no keys: nothing here is spread over nodes by a hash of its name.
 static void write_description(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                              const struct lh_command *command) {
+                              const struct lh_command *command)
+{
     char name[32];
     lh_resp_write_array(writer, 10);
     lh_resp_write_bulk(writer, lower_name(command, true, name));
@@ -80,7 +85,8 @@ static void write_description(struct lh_writer *writer, enum lh_resp_protocol pr
 }
 
 // The row that "lease", "lease|get" or, in DOCS, either of them names.
-static const struct lh_command *named(struct lh_slice word) {
+static const struct lh_command *named(struct lh_slice word)
+{
     const uint8_t *bar = word.size_bytes > 0 ? memchr(word.data, '|', word.size_bytes) : NULL;
     if (bar == NULL)
         return lh_command_find(word, NONE);
@@ -89,14 +95,16 @@ static const struct lh_command *named(struct lh_slice word) {
     return sub.size_bytes == 0 ? NULL : lh_command_find((struct lh_slice){word.data, at}, sub);
 }
 
-static size_t top_count(void) {
+static size_t top_count(void)
+{
     size_t count = 0;
     for (size_t i = 0; i < lh_command_count; i++)
         count += is_top(&lh_commands[i]);
     return count;
 }
 
-void lh_command_command(struct lh_call *call) {
+void lh_command_command(struct lh_call *call)
+{
     enum lh_resp_protocol protocol = call->session->protocol;
     struct lh_writer reply = lh_reply_begin(call->effects);
     if (call->word_count <= 2) {
@@ -117,13 +125,15 @@ void lh_command_command(struct lh_call *call) {
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_command_count(struct lh_call *call) {
+void lh_command_command_count(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_integer(&reply, (int64_t)top_count());
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_command_list(struct lh_call *call) {
+void lh_command_command_list(struct lh_call *call)
+{
     char name[32];
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_array(&reply, top_count());
@@ -141,20 +151,23 @@ struct argument {
     bool optional, multiple;
 };
 
-static struct lh_slice next_word(const char **at) {
+static struct lh_slice next_word(const char **at)
+{
     const char *start = *at;
     while (**at != '\0' && **at != ' ' && **at != ']' && **at != '[')
         (*at)++;
     return lh_slice_of(start, (size_t)(*at - start));
 }
 
-static bool is_token(struct lh_slice word) {
+static bool is_token(struct lh_slice word)
+{
     return word.size_bytes > 1 && word.data[0] >= 'A' && word.data[0] <= 'Z';
 }
 
 // The next argument of the usage line; false at its end. What stands in inner brackets is an
 // argument of its own.
-static bool next_argument(const char **at, bool *within, struct argument *ret_argument) {
+static bool next_argument(const char **at, bool *within, struct argument *ret_argument)
+{
     struct argument argument = {NONE, NONE, false, false};
     while (**at == ' ' || **at == ']' || **at == '[') {
         if (**at != ' ')
@@ -180,7 +193,8 @@ static bool next_argument(const char **at, bool *within, struct argument *ret_ar
     return true;
 }
 
-static size_t argument_count(const char *usage) {
+static size_t argument_count(const char *usage)
+{
     struct argument argument;
     bool within = false;
     size_t count = 0;
@@ -190,7 +204,8 @@ static size_t argument_count(const char *usage) {
 }
 
 static void write_argument(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                           const struct argument *argument) {
+                           const struct argument *argument)
+{
     bool has_token = argument->token.size_bytes > 0;
     unsigned flags = (unsigned)argument->optional + (unsigned)argument->multiple;
     lh_resp_write_map(writer, protocol, 2u + has_token + (flags > 0));
@@ -212,7 +227,8 @@ static void write_argument(struct lh_writer *writer, enum lh_resp_protocol proto
         lh_resp_write_simple(writer, LH_SLICE("multiple"));
 }
 
-static const char *group_of(const struct lh_command *command) {
+static const char *group_of(const struct lh_command *command)
+{
     if ((command->flags & LH_COMMAND_PUBSUB) != 0)
         return "pubsub";
     if (lh_slice_equal(command->name, LH_SLICE("LEASE")))
@@ -226,7 +242,8 @@ static const char *group_of(const struct lh_command *command) {
 }
 
 static void write_docs(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                       const struct lh_command *command) {
+                       const struct lh_command *command)
+{
     char name[32];
     size_t subs = sub_count(command);
     size_t arguments = argument_count(command->arguments);
@@ -256,7 +273,8 @@ static void write_docs(struct lh_writer *writer, enum lh_resp_protocol protocol,
 }
 
 // Names that are not there are left out, as in Redis.
-void lh_command_command_docs(struct lh_call *call) {
+void lh_command_command_docs(struct lh_call *call)
+{
     enum lh_resp_protocol protocol = call->session->protocol;
     struct lh_writer reply = lh_reply_begin(call->effects);
     if (call->word_count == 2) {

@@ -8,7 +8,8 @@
 static const struct lh_slice default_user = LH_SLICE_INIT("default");
 
 // As Redis without a password: its default user takes any, and there is no other user.
-static bool takes_user(struct lh_call *call, struct lh_slice user) {
+static bool takes_user(struct lh_call *call, struct lh_slice user)
+{
     if (lh_slice_equal(user, default_user))
         return true;
     lh_call_refuse(
@@ -27,7 +28,8 @@ struct hello {
     struct lh_slice name;
 };
 
-static bool takes_version(struct lh_call *call, struct lh_slice word, struct hello *hello) {
+static bool takes_version(struct lh_call *call, struct lh_slice word, struct hello *hello)
+{
     uint64_t version;
     if (!lh_u64_parse(word, &version)) {
         lh_call_refuse(call, "ERR", "Protocol version is not an integer or out of range: '%'",
@@ -44,7 +46,8 @@ static bool takes_version(struct lh_call *call, struct lh_slice word, struct hel
 }
 
 // The options behind the version: each is checked before any of them has an effect.
-static bool takes_hello_options(struct lh_call *call, struct hello *hello) {
+static bool takes_hello_options(struct lh_call *call, struct hello *hello)
+{
     for (size_t i = 2; i < call->word_count;) {
         size_t left = call->word_count - i;
         if (lh_slice_equal_ignoring_case(call->words[i], LH_SLICE("AUTH")) && left >= 3) {
@@ -64,7 +67,8 @@ static bool takes_hello_options(struct lh_call *call, struct hello *hello) {
     return true;
 }
 
-void lh_command_hello(struct lh_call *call) {
+void lh_command_hello(struct lh_call *call)
+{
     struct lh_session *session = call->session;
     struct hello hello = {.protocol = session->protocol};
     if (call->word_count > 1 && !takes_version(call, call->words[1], &hello))
@@ -95,7 +99,8 @@ void lh_command_hello(struct lh_call *call) {
 
 // --- the others ---
 
-void lh_command_auth(struct lh_call *call) {
+void lh_command_auth(struct lh_call *call)
+{
     if (call->word_count == 2)
         lh_call_refuse(
             call, "ERR",
@@ -110,7 +115,8 @@ void lh_command_auth(struct lh_call *call) {
 }
 
 // A RESP2 session that watches gets its PONG in the form of a message, as its reader expects.
-void lh_command_ping(struct lh_call *call) {
+void lh_command_ping(struct lh_call *call)
+{
     const struct lh_session *session = call->session;
     struct lh_slice message = call->word_count > 1 ? call->words[1] : (struct lh_slice){NULL, 0};
     if (call->word_count > 2) {
@@ -130,19 +136,22 @@ void lh_command_ping(struct lh_call *call) {
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_echo(struct lh_call *call) {
+void lh_command_echo(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     lh_resp_write_bulk(&reply, call->words[1]);
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_quit(struct lh_call *call) {
+void lh_command_quit(struct lh_call *call)
+{
     lh_call_ok(call);
     lh_reply_close(call->effects, call->session_id);
     call->session->closing = true;
 }
 
-void lh_command_reset(struct lh_call *call) {
+void lh_command_reset(struct lh_call *call)
+{
     lh_watch_remove_all(call->host, call->session_id);
     call->session->protocol = LH_RESP2;
     call->session->name_size = 0;
@@ -151,7 +160,8 @@ void lh_command_reset(struct lh_call *call) {
     lh_reply_end(call->effects, call->session_id, &reply);
 }
 
-void lh_command_select(struct lh_call *call) {
+void lh_command_select(struct lh_call *call)
+{
     uint64_t index;
     if (!lh_u64_parse(call->words[1], &index))
         lh_call_refuse(call, "ERR", "invalid DB index '%': only 0 is there",

@@ -8,21 +8,24 @@
 
 #define SECONDS_PER_DAY 86400
 
-static void write_number(struct lh_writer *text, const char *key, uint64_t value) {
+static void write_number(struct lh_writer *text, const char *key, uint64_t value)
+{
     lh_writer_string(text, key);
     lh_writer_u8(text, ':');
     lh_u64_write(text, value);
     lh_writer_string(text, "\r\n");
 }
 
-static void write_text(struct lh_writer *text, const char *key, struct lh_slice value) {
+static void write_text(struct lh_writer *text, const char *key, struct lh_slice value)
+{
     lh_writer_string(text, key);
     lh_writer_u8(text, ':');
     lh_json_escape(text, value); // one line, whatever it is
     lh_writer_string(text, "\r\n");
 }
 
-static void write_server(struct lh_writer *text, const struct lh_call *call) {
+static void write_server(struct lh_writer *text, const struct lh_call *call)
+{
     const struct lh_host *host = call->host;
     uint64_t uptime_s = (uint64_t)(lh_status_uptime(host, call->now).ns / LH_NS_PER_S);
     write_text(text, "redis_version", LH_SLICE(LH_REDIS_VERSION));
@@ -33,7 +36,8 @@ static void write_server(struct lh_writer *text, const struct lh_call *call) {
     write_number(text, "uptime_in_days", uptime_s / SECONDS_PER_DAY);
 }
 
-static void write_clients(struct lh_writer *text, const struct lh_call *call) {
+static void write_clients(struct lh_writer *text, const struct lh_call *call)
+{
     const struct lh_host *host = call->host;
     uint64_t blocked = 0, watching = 0;
     for (uint32_t i = 0; i < host->config.max_clients; i++) {
@@ -47,12 +51,14 @@ static void write_clients(struct lh_writer *text, const struct lh_call *call) {
     write_number(text, "pubsub_clients", watching);
 }
 
-static void write_persistence(struct lh_writer *text, const struct lh_call *call) {
+static void write_persistence(struct lh_writer *text, const struct lh_call *call)
+{
     (void)call;
     write_number(text, "loading", 0);
 }
 
-static void write_stats(struct lh_writer *text, const struct lh_call *call) {
+static void write_stats(struct lh_writer *text, const struct lh_call *call)
+{
     const struct lh_sessions *sessions = &call->host->sessions;
     uint64_t watched = 0;
     for (uint32_t i = 0; i < call->host->config.max_clients; i++)
@@ -64,18 +70,21 @@ static void write_stats(struct lh_writer *text, const struct lh_call *call) {
     write_number(text, "pubsub_patterns", 0);
 }
 
-static void write_replication(struct lh_writer *text, const struct lh_call *call) {
+static void write_replication(struct lh_writer *text, const struct lh_call *call)
+{
     (void)call;
     write_text(text, "role", LH_SLICE("master"));
     write_number(text, "connected_slaves", 0);
 }
 
-static void write_cluster(struct lh_writer *text, const struct lh_call *call) {
+static void write_cluster(struct lh_writer *text, const struct lh_call *call)
+{
     (void)call;
     write_number(text, "cluster_enabled", 0); // no hash slots: see CLUSTER STATUS
 }
 
-static void write_leasehold(struct lh_writer *text, const struct lh_call *call) {
+static void write_leasehold(struct lh_writer *text, const struct lh_call *call)
+{
     const struct lh_host *host = call->host;
     struct lh_status_counter counters[LH_STATUS_COUNTERS_MAX];
     size_t count = lh_status_counters(host, counters);
@@ -111,7 +120,8 @@ static const struct section {
     {LH_SLICE_INIT("Leasehold"), write_leasehold},
 };
 
-static bool is_wanted(const struct lh_call *call, const struct section *section) {
+static bool is_wanted(const struct lh_call *call, const struct section *section)
+{
     for (size_t i = 1; i < call->word_count; i++) {
         struct lh_slice word = call->words[i];
         if (lh_slice_equal_ignoring_case(word, section->name) ||
@@ -124,7 +134,8 @@ static bool is_wanted(const struct lh_call *call, const struct section *section)
 }
 
 // A section that is not there is empty, as in Redis: clients ask for those of other versions.
-void lh_command_info(struct lh_call *call) {
+void lh_command_info(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     struct lh_writer text = lh_reply_scratch(&reply);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {

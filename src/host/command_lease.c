@@ -37,7 +37,8 @@ struct options {
 // --- checking words ---
 
 // A duration of our own as it may be typed: "60s", "1500ms".
-static struct lh_slice duration_text(struct lh_duration duration, char buffer[32]) {
+static struct lh_slice duration_text(struct lh_duration duration, char buffer[32])
+{
     struct lh_writer writer = lh_writer_of(buffer, 32);
     int64_t ms = lh_floor_ms(duration);
     lh_i64_write(&writer, ms % 1000 == 0 ? ms / 1000 : ms);
@@ -45,7 +46,8 @@ static struct lh_slice duration_text(struct lh_duration duration, char buffer[32
     return lh_writer_slice(&writer);
 }
 
-bool lh_call_takes_name(struct lh_call *call, struct lh_slice name) {
+bool lh_call_takes_name(struct lh_call *call, struct lh_slice name)
+{
     if (name.size_bytes == 0)
         lh_call_refuse(call, "BADNAME",
                        "the name is empty: name what the lease is for, such as 'backup'", NULL);
@@ -64,7 +66,8 @@ bool lh_call_takes_name(struct lh_call *call, struct lh_slice name) {
     return false;
 }
 
-static bool takes_holder(struct lh_call *call, struct lh_slice holder) {
+static bool takes_holder(struct lh_call *call, struct lh_slice holder)
+{
     if (lh_utf8_name_valid(holder))
         return true;
     lh_call_refuse(call, "ERR",
@@ -73,7 +76,8 @@ static bool takes_holder(struct lh_call *call, struct lh_slice holder) {
     return false;
 }
 
-static bool takes_token(struct lh_call *call, struct lh_slice word, lh_ballot *ret_token) {
+static bool takes_token(struct lh_call *call, struct lh_slice word, lh_ballot *ret_token)
+{
     uint64_t token;
     if (lh_u64_parse(word, &token) && lh_ballot_valid(token)) {
         *ret_token = token;
@@ -85,7 +89,8 @@ static bool takes_token(struct lh_call *call, struct lh_slice word, lh_ballot *r
     return false;
 }
 
-static bool takes_ttl(struct lh_call *call, struct lh_slice word, struct lh_duration *ret_ttl) {
+static bool takes_ttl(struct lh_call *call, struct lh_slice word, struct lh_duration *ret_ttl)
+{
     const char *reason;
     struct lh_duration ttl;
     struct lh_duration most = call->host->config.timing.max_ttl;
@@ -110,7 +115,8 @@ static bool takes_ttl(struct lh_call *call, struct lh_slice word, struct lh_dura
 }
 
 static bool takes_duration(struct lh_call *call, struct lh_slice option, struct lh_slice word,
-                           int64_t least_ms, struct lh_duration *ret_duration) {
+                           int64_t least_ms, struct lh_duration *ret_duration)
+{
     const char *reason = "at least 1ms is needed for others to answer";
     struct lh_duration duration;
     if (lh_duration_parse(word, &duration, &reason) && duration.ns >= least_ms * LH_NS_PER_MS) {
@@ -122,7 +128,8 @@ static bool takes_duration(struct lh_call *call, struct lh_slice option, struct 
     return false;
 }
 
-static bool takes_prefix(struct lh_call *call, struct lh_slice word, struct lh_slice *ret_prefix) {
+static bool takes_prefix(struct lh_call *call, struct lh_slice word, struct lh_slice *ret_prefix)
+{
     if (word.size_bytes > 0 && !lh_call_takes_name(call, word))
         return false;
     *ret_prefix = word;
@@ -130,7 +137,8 @@ static bool takes_prefix(struct lh_call *call, struct lh_slice word, struct lh_s
 }
 
 static bool takes_number(struct lh_call *call, struct lh_slice option, struct lh_slice word,
-                         uint64_t least, const char *meaning, uint64_t *ret_number) {
+                         uint64_t least, const char *meaning, uint64_t *ret_number)
+{
     uint64_t number;
     if (lh_u64_parse(word, &number) && number >= least) {
         *ret_number = number;
@@ -142,7 +150,8 @@ static bool takes_number(struct lh_call *call, struct lh_slice option, struct lh
 }
 
 static bool takes_option(struct lh_call *call, unsigned option, struct lh_slice name,
-                         struct lh_slice word, struct options *options) {
+                         struct lh_slice word, struct options *options)
+{
     switch (option) {
     case OPTION_TTL: return takes_ttl(call, word, &options->ttl);
     case OPTION_WAIT: return takes_duration(call, name, word, 0, &options->wait);
@@ -159,7 +168,8 @@ static bool takes_option(struct lh_call *call, unsigned option, struct lh_slice 
     }
 }
 
-static void refuse_option(struct lh_call *call, struct lh_slice word, unsigned allowed) {
+static void refuse_option(struct lh_call *call, struct lh_slice word, unsigned allowed)
+{
     struct lh_slice names[OPTION_KINDS];
     struct lh_slice command = call->command->sub;
     for (unsigned i = 0; i < OPTION_KINDS; i++)
@@ -175,7 +185,8 @@ static void refuse_option(struct lh_call *call, struct lh_slice word, unsigned a
 
 // The options from word `first` on, each of `allowed` at most once.
 static bool takes_options(struct lh_call *call, size_t first, unsigned allowed,
-                          struct options *ret_options) {
+                          struct options *ret_options)
+{
     struct lh_duration most = call->host->config.timing.max_ttl;
     *ret_options = (struct options){
         .ttl = most.ns < lh_ms(TTL_DEFAULT_MS).ns ? most : lh_ms(TTL_DEFAULT_MS),
@@ -211,7 +222,8 @@ static bool takes_options(struct lh_call *call, size_t first, unsigned allowed,
 
 // --- requests ---
 
-static bool node_is_able(struct lh_call *call) {
+static bool node_is_able(struct lh_call *call)
+{
     const char *halted = lh_host_halted(call->host);
     if (halted == NULL)
         return true;
@@ -223,7 +235,8 @@ static bool node_is_able(struct lh_call *call) {
 // A request about `name` (LIST: a prefix) with everything that all kinds share; NULL after a
 // refusal.
 static struct lh_request *new_request(struct lh_call *call, enum lh_request_kind kind,
-                                      struct lh_slice name, struct lh_duration timeout) {
+                                      struct lh_slice name, struct lh_duration timeout)
+{
     if (!node_is_able(call))
         return NULL;
     struct lh_request *request = lh_request_new(call->host, kind, call->now);
@@ -240,13 +253,15 @@ static struct lh_request *new_request(struct lh_call *call, enum lh_request_kind
     return request;
 }
 
-static void set_holder(struct lh_request *request, struct lh_slice holder) {
+static void set_holder(struct lh_request *request, struct lh_slice holder)
+{
     request->holder_size = (uint8_t)holder.size_bytes;
     memcpy(request->holder, holder.data, holder.size_bytes);
 }
 
 // "client-<connection>@node<N>:<16 hex>": nobody else has it, and a person sees where it came from.
-static void make_holder(struct lh_call *call, struct lh_request *request) {
+static void make_holder(struct lh_call *call, struct lh_request *request)
+{
     struct lh_writer writer = lh_writer_of(request->holder, sizeof request->holder);
     uint8_t random[8];
     char hex[2 * sizeof random + 1];
@@ -262,13 +277,15 @@ static void make_holder(struct lh_call *call, struct lh_request *request) {
 }
 
 // The finaliser of MurmurHash3: every bit of its input moves every bit of what it gives.
-static uint64_t mix(uint64_t hash) {
+static uint64_t mix(uint64_t hash)
+{
     hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
     hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
     return hash ^ hash >> 33;
 }
 
-static uint64_t hash_with(uint64_t hash, struct lh_slice bytes) {
+static uint64_t hash_with(uint64_t hash, struct lh_slice bytes)
+{
     uint8_t tail[8] = {0};
     hash = mix(hash ^ bytes.size_bytes);
     while (bytes.size_bytes >= 8) {
@@ -283,7 +300,8 @@ static uint64_t hash_with(uint64_t hash, struct lh_slice bytes) {
 
 // The id is the client's own for one acquisition: the same id of another holder, or for another
 // name, is another.
-static uint64_t hash_of_id(const struct lh_request *request, struct lh_slice id) {
+static uint64_t hash_of_id(const struct lh_request *request, struct lh_slice id)
+{
     uint64_t hash = hash_with(UINT64_C(0x9e3779b97f4a7c15), id);
     hash = hash_with(hash, lh_request_name(request));
     hash = hash_with(hash, lh_request_holder(request));
@@ -292,14 +310,16 @@ static uint64_t hash_of_id(const struct lh_request *request, struct lh_slice id)
 
 // The words of the call are not valid any more when this returns, and the request may be answered
 // already.
-static void submit(struct lh_call *call, struct lh_request *request) {
+static void submit(struct lh_call *call, struct lh_request *request)
+{
     call->session->request = request->id;
     lh_request_submit(call->host, request, call->now, call->effects);
 }
 
 // --- the commands ---
 
-void lh_command_lease_acquire(struct lh_call *call) {
+void lh_command_lease_acquire(struct lh_call *call)
+{
     struct options options;
     if (!lh_call_takes_name(call, call->words[2]) ||
         !takes_options(call, 3,
@@ -320,7 +340,8 @@ void lh_command_lease_acquire(struct lh_call *call) {
     submit(call, request);
 }
 
-void lh_command_lease_renew(struct lh_call *call) {
+void lh_command_lease_renew(struct lh_call *call)
+{
     struct options options;
     lh_ballot token;
     if (!lh_call_takes_name(call, call->words[2]) || !takes_token(call, call->words[3], &token) ||
@@ -337,7 +358,8 @@ void lh_command_lease_renew(struct lh_call *call) {
     submit(call, request);
 }
 
-void lh_command_lease_release(struct lh_call *call) {
+void lh_command_lease_release(struct lh_call *call)
+{
     lh_ballot token;
     if (!lh_call_takes_name(call, call->words[2]) || !takes_token(call, call->words[3], &token) ||
         !takes_holder(call, call->words[4]))
@@ -351,7 +373,8 @@ void lh_command_lease_release(struct lh_call *call) {
     submit(call, request);
 }
 
-static void ask_about_name(struct lh_call *call, enum lh_request_kind kind) {
+static void ask_about_name(struct lh_call *call, enum lh_request_kind kind)
+{
     if (!lh_call_takes_name(call, call->words[2]))
         return;
     struct lh_request *request = new_request(call, kind, call->words[2], lh_ms(TIMEOUT_DEFAULT_MS));
@@ -359,15 +382,18 @@ static void ask_about_name(struct lh_call *call, enum lh_request_kind kind) {
         submit(call, request);
 }
 
-void lh_command_lease_revoke(struct lh_call *call) {
+void lh_command_lease_revoke(struct lh_call *call)
+{
     ask_about_name(call, LH_REQUEST_REVOKE);
 }
 
-void lh_command_lease_get(struct lh_call *call) {
+void lh_command_lease_get(struct lh_call *call)
+{
     ask_about_name(call, LH_REQUEST_GET);
 }
 
-void lh_command_lease_list(struct lh_call *call) {
+void lh_command_lease_list(struct lh_call *call)
+{
     struct options options;
     if (!takes_options(call, 2, OPTION_PREFIX | OPTION_COUNT | OPTION_CURSOR, &options))
         return;

@@ -12,7 +12,8 @@ _Static_assert(CHANNELS_A_COMMAND *LH_MEMBERS_MAX <= LH_HOST_SENDS_MAX, "room to
 static const struct lh_slice channel_prefix = LH_SLICE_INIT("lease:");
 
 // The name within a channel; empty if it is no channel of ours.
-static struct lh_slice name_of_channel(struct lh_slice channel) {
+static struct lh_slice name_of_channel(struct lh_slice channel)
+{
     if (!lh_slice_has_prefix(channel, channel_prefix))
         return (struct lh_slice){NULL, 0};
     return (struct lh_slice){channel.data + channel_prefix.size_bytes,
@@ -20,7 +21,8 @@ static struct lh_slice name_of_channel(struct lh_slice channel) {
 }
 
 static void write_confirmation(struct lh_writer *writer, const struct lh_session *session,
-                               const char *what, struct lh_slice channel) {
+                               const char *what, struct lh_slice channel)
+{
     lh_resp_write_push(writer, session->protocol, 3);
     lh_resp_write_text(writer, what);
     lh_resp_write_bulk(writer, channel);
@@ -28,7 +30,8 @@ static void write_confirmation(struct lh_writer *writer, const struct lh_session
 }
 
 static void confirm(struct lh_session *session, uint32_t session_id,
-                    struct lh_host_effects *effects) {
+                    struct lh_host_effects *effects)
+{
     struct lh_writer reply = lh_reply_begin(effects);
     write_confirmation(&reply, session, "subscribe", session->confirming);
     lh_reply_end(effects, session_id, &reply);
@@ -37,7 +40,8 @@ static void confirm(struct lh_session *session, uint32_t session_id,
 
 // --- SUBSCRIBE ---
 
-static bool takes_channel(struct lh_call *call, struct lh_slice channel) {
+static bool takes_channel(struct lh_call *call, struct lh_slice channel)
+{
     struct lh_slice name = name_of_channel(channel);
     if (name.size_bytes > 0)
         return lh_call_takes_name(call, name);
@@ -46,7 +50,8 @@ static bool takes_channel(struct lh_call *call, struct lh_slice channel) {
     return false;
 }
 
-static bool may_watch_more(struct lh_call *call, size_t count) {
+static bool may_watch_more(struct lh_call *call, size_t count)
+{
     char most[LH_INTEGER_TEXT_BYTES];
     if (count > CHANNELS_A_COMMAND) {
         lh_u64_format(CHANNELS_A_COMMAND, most);
@@ -63,7 +68,8 @@ static bool may_watch_more(struct lh_call *call, size_t count) {
     return true;
 }
 
-void lh_command_subscribe(struct lh_call *call) {
+void lh_command_subscribe(struct lh_call *call)
+{
     struct lh_session *session = call->session;
     if (!may_watch_more(call, call->word_count - 1))
         return;
@@ -86,7 +92,8 @@ void lh_command_subscribe(struct lh_call *call) {
 
 // --- UNSUBSCRIBE ---
 
-static void unsubscribe_all(struct lh_call *call, struct lh_writer *reply) {
+static void unsubscribe_all(struct lh_call *call, struct lh_writer *reply)
+{
     struct lh_session *session = call->session;
     uint8_t channel[sizeof "lease:" - 1 + LH_NAME_BYTES_MAX];
     uint8_t *name_at = channel + channel_prefix.size_bytes;
@@ -105,14 +112,16 @@ static void unsubscribe_all(struct lh_call *call, struct lh_writer *reply) {
 }
 
 static void write_nothing_left(struct lh_writer *writer, const struct lh_session *session,
-                               const char *what) {
+                               const char *what)
+{
     lh_resp_write_push(writer, session->protocol, 3);
     lh_resp_write_text(writer, what);
     lh_resp_write_null(writer, session->protocol);
     lh_resp_write_integer(writer, session->watch_count);
 }
 
-void lh_command_unsubscribe(struct lh_call *call) {
+void lh_command_unsubscribe(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     if (call->word_count == 1 && call->session->watch_count > 0)
         unsubscribe_all(call, &reply);
@@ -129,7 +138,8 @@ void lh_command_unsubscribe(struct lh_call *call) {
 
 // --- patterns ---
 
-void lh_command_psubscribe(struct lh_call *call) {
+void lh_command_psubscribe(struct lh_call *call)
+{
     lh_call_refuse(
         call, "ERR",
         "patterns such as '%' cannot be watched, since no node knows all names: SUBSCRIBE "
@@ -137,7 +147,8 @@ void lh_command_psubscribe(struct lh_call *call) {
         LH_VALUES(call->words[1]));
 }
 
-void lh_command_punsubscribe(struct lh_call *call) {
+void lh_command_punsubscribe(struct lh_call *call)
+{
     struct lh_writer reply = lh_reply_begin(call->effects);
     if (call->word_count == 1)
         write_nothing_left(&reply, call->session, "punsubscribe");
@@ -148,7 +159,8 @@ void lh_command_punsubscribe(struct lh_call *call) {
 
 // --- messages ---
 
-static const char *state_text(enum lh_status status) {
+static const char *state_text(enum lh_status status)
+{
     switch (status) {
     case LH_STATUS_HELD: return "held";
     case LH_STATUS_FREE: return "free";
@@ -156,13 +168,15 @@ static const char *state_text(enum lh_status status) {
     }
 }
 
-static void write_member(struct lh_writer *json, const char *key, uint64_t value) {
+static void write_member(struct lh_writer *json, const char *key, uint64_t value)
+{
     lh_writer_string(json, key);
     lh_u64_write(json, value);
 }
 
 static void write_payload(struct lh_writer *json, uint32_t sequence, struct lh_slice name,
-                          const struct lh_result *result) {
+                          const struct lh_result *result)
+{
     write_member(json, "{\"seq\":", sequence);
     lh_writer_string(json, ",\"name\":");
     lh_json_string(json, name);
@@ -177,7 +191,8 @@ static void write_payload(struct lh_writer *json, uint32_t sequence, struct lh_s
 }
 
 void lh_session_publish(struct lh_host *host, struct lh_watch *watch,
-                        const struct lh_result *result, struct lh_host_effects *effects) {
+                        const struct lh_result *result, struct lh_host_effects *effects)
+{
     struct lh_session *session = &host->sessions.sessions[watch->session];
     uint8_t channel[sizeof "lease:" - 1 + LH_NAME_BYTES_MAX];
     uint8_t name_buffer[LH_NAME_BYTES_MAX];

@@ -5,7 +5,6 @@
 #include "host/host_internal.h"
 
 #define TIMERS_A_STEP 16
-#define REQUESTS_FOR_PEERS 256
 #define TEXT_CHUNKS_A_LEASE 2
 #define WATCHES_A_CLIENT 4
 
@@ -51,7 +50,7 @@ static size_t lay_out(struct lh_host *host, const struct lh_host_config *config)
         lh_machine_size(&machine),
         sizeof(struct lh_tenant) * config->max_leases,
         sizeof(struct lh_text_chunk) * TEXT_CHUNKS_A_LEASE * config->max_leases,
-        sizeof(struct lh_request) * (config->max_clients + REQUESTS_FOR_PEERS),
+        sizeof(struct lh_request) * (config->max_clients + LH_REQUESTS_OF_PEERS_MAX),
         sizeof(struct lh_query) * LH_QUERIES_MAX,
         sizeof(struct lh_session) * config->max_clients,
         sizeof(struct lh_watch) * WATCHES_A_CLIENT * config->max_clients,
@@ -68,7 +67,7 @@ static size_t lay_out(struct lh_host *host, const struct lh_host_config *config)
     host->tenants.tenants = starts[1];
     lh_texts_init(&host->tenants.texts, starts[2], TEXT_CHUNKS_A_LEASE * config->max_leases);
     host->requests.pool = starts[3];
-    host->requests.capacity = config->max_clients + REQUESTS_FOR_PEERS;
+    host->requests.capacity = config->max_clients + LH_REQUESTS_OF_PEERS_MAX;
     host->queries.pool = starts[4];
     host->sessions.sessions = starts[5];
     host->watches.pool = starts[6];

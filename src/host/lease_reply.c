@@ -27,7 +27,8 @@ enum {
     (HAS_LEASE | HAS_REMAINING | HAS_AGE | HAS_RENEWALS | HAS_RENEWED_AGO | HAS_NEXT_OWNER |       \
      HAS_REASON)
 
-static unsigned keys_of(enum lh_request_kind kind, enum lh_status status) {
+static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
+{
     if (kind == LH_REQUEST_GET)
         return HAS_VIEW;
     switch (status) {
@@ -49,25 +50,29 @@ static unsigned keys_of(enum lh_request_kind kind, enum lh_status status) {
     return HAS_NAME | HAS_REASON;
 }
 
-static unsigned pairs_of(unsigned keys) {
+static unsigned pairs_of(unsigned keys)
+{
     unsigned pairs = (keys & HAS_NEXT_OWNER) != 0;
     for (; keys != 0; keys &= keys - 1)
         pairs++;
     return pairs;
 }
 
-static void write_number(struct lh_writer *writer, const char *key, int64_t value) {
+static void write_number(struct lh_writer *writer, const char *key, int64_t value)
+{
     lh_resp_write_text(writer, key);
     lh_resp_write_integer(writer, value);
 }
 
-static void write_bytes(struct lh_writer *writer, const char *key, struct lh_slice value) {
+static void write_bytes(struct lh_writer *writer, const char *key, struct lh_slice value)
+{
     lh_resp_write_text(writer, key);
     lh_resp_write_bulk(writer, value);
 }
 
 static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_host *host,
-                       const struct lh_result *result, struct lh_slice name) {
+                       const struct lh_result *result, struct lh_slice name)
+{
     if ((keys & HAS_NAME) != 0)
         write_bytes(writer, "name", name);
     if ((keys & HAS_TOKEN) != 0)
@@ -103,7 +108,8 @@ static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_
 }
 
 static void write_entry(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                        const struct lh_entry *entry) {
+                        const struct lh_entry *entry)
+{
     lh_resp_write_map(writer, protocol, 9);
     write_bytes(writer, "name", entry->name);
     write_number(writer, "token", (int64_t)entry->token);
@@ -119,7 +125,8 @@ static void write_entry(struct lh_writer *writer, enum lh_resp_protocol protocol
 // The entries were checked when they came from a peer; they are read twice only to be counted,
 // because a map's length comes first.
 static void write_list(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                       const struct lh_result *result) {
+                       const struct lh_result *result)
+{
     struct lh_reader reader = lh_reader_of(result->entries);
     struct lh_entry entry;
     char cursor[LH_INTEGER_TEXT_BYTES];
@@ -142,7 +149,8 @@ static void write_list(struct lh_writer *writer, enum lh_resp_protocol protocol,
 }
 
 // A full table of ours, said as an error, since it is no answer about the lease.
-static void write_busy(struct lh_writer *writer, const struct lh_result *result) {
+static void write_busy(struct lh_writer *writer, const struct lh_result *result)
+{
     char line[256];
     struct lh_writer text = lh_writer_of(line, sizeof line);
     lh_writer_string(&text, "BUSY ");
@@ -153,7 +161,8 @@ static void write_busy(struct lh_writer *writer, const struct lh_result *result)
 
 void lh_lease_write_result(struct lh_writer *writer, enum lh_resp_protocol protocol,
                            const struct lh_host *host, const struct lh_request *request,
-                           const struct lh_result *result) {
+                           const struct lh_result *result)
+{
     if (result->status == LH_STATUS_BUSY) {
         write_busy(writer, result);
         return;

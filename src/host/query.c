@@ -181,6 +181,12 @@ static struct lh_duration remains(const struct lh_host *host, const struct lh_qu
     return lh_left(now, lh_learner_expiry(host->config.timing, query->asked_at, said));
 }
 
+// The owner of exactly the agreed ballot said more: not one that let go while the question was on its way.
+static bool owner_speaks(const struct lh_query *query, lh_ballot ballot)
+{
+    return query->owner_known && query->owner.node == lh_ballot_node(ballot);
+}
+
 static struct lh_result describe_held(struct lh_host *host, const struct lh_query *query,
                                       lh_ballot ballot, struct lh_instant now)
 {
@@ -195,7 +201,7 @@ static struct lh_result describe_held(struct lh_host *host, const struct lh_quer
         if (result.next_owner_min.ns == 0 || query->exclusions[i].ns < result.next_owner_min.ns)
             result.next_owner_min = query->exclusions[i];
     }
-    if (!query->owner_known) {
+    if (!owner_speaks(query, ballot)) {
         result.reason = LH_REASON_OWNER_SILENT;
         return result;
     }
@@ -233,7 +239,7 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
     struct lh_result result = {.name = name_of(host, query)};
     bool all = lh_set_count(query->answered) == host->config.member_count;
     if (agreed(host, query, &ballot)) {
-        if (ballot != LH_BALLOT_NONE && !query->owner_known && !round_over && !all)
+        if (ballot != LH_BALLOT_NONE && !owner_speaks(query, ballot) && !round_over && !all)
             return; // the owner can say more
         if (ballot != LH_BALLOT_NONE)
             result = describe_held(host, query, ballot, now);
@@ -274,9 +280,11 @@ static void on_state(struct lh_host *host, unsigned member, const struct lh_host
     query->exclusions[member] = message->exclusion;
     if (message->serving)
         lh_set_add(&query->serving, member);
-    if (message->owner) {
+    // Of two that say so the one with the greater token came later.
+    if (message->owner && (!query->owner_known || query->owner.token < message->entry.token)) {
         query->owner_known = true;
         query->owner = message->entry;
+        query->owner.node = host->config.members[member];
         if (message->entry.holder.size_bytes > 0)
             memcpy(query->holder, message->entry.holder.data, message->entry.holder.size_bytes);
         query->owner.holder = lh_slice_of(query->holder, message->entry.holder.size_bytes);
@@ -319,6 +327,22 @@ void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t own
     send_call(host, query, now, effects);
 }
 
+// A call is repeated until it is answered; while the first copy waits for a renewal, others are of no use.
+static bool waits_already(struct lh_host *host, uint8_t node, const struct lh_host_message *message)
+{
+    const struct lh_lease *lease =
+        lh_machine_find(&host->machine, lh_host_key(host, message->entry.name));
+    if (lease == NULL)
+        return false;
+    for (uint32_t at = lh_tenant_of(&host->tenants, lease->id)->answering; at != 0;) {
+        const struct lh_request *request = lh_request_get(host, at);
+        if (request->peer == node && request->nonce == message->nonce)
+            return true;
+        at = request->next;
+    }
+    return false;
+}
+
 static void on_call(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
                     struct lh_instant now, struct lh_host_effects *effects)
 {
@@ -326,16 +350,20 @@ static void on_call(struct lh_host *host, uint8_t node, const struct lh_host_mes
                  message->call == LH_REQUEST_REVOKE;
     bool sane = known && message->entry.name.size_bytes > 0 &&
                 (message->call != LH_REQUEST_RENEW ||
-                 (message->entry.ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
+                 (message->entry.ttl.ns % LH_NS_PER_MS == 0 &&
+                  message->entry.ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
                   message->entry.ttl.ns <= host->config.timing.max_ttl.ns));
     if (!sane) {
         host->bad_messages++;
         return;
     }
+    if (host->requests.of_peers == LH_REQUESTS_OF_PEERS_MAX || waits_already(host, node, message))
+        return; // it asks again
     struct lh_request *request =
         lh_request_new(host, (enum lh_request_kind)message->call, now);
     if (request == NULL)
-        return; // it asks again
+        return;
+    host->requests.of_peers++;
     request->peer = node;
     request->nonce = message->nonce;
     request->token = message->entry.token;

@@ -52,6 +52,7 @@ static void free_request(struct lh_host *host, struct lh_request *request)
 {
     lh_wheel_cancel(&host->wheel, &request->timer);
     uint32_t id = request->id;
+    host->requests.of_peers -= request->peer != 0;
     request->id = 0;
     request->next = host->requests.free;
     host->requests.free = id;

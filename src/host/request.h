@@ -121,9 +121,12 @@ struct lh_result {
     uint8_t missing_count, missing[LH_MEMBERS_MAX];
 };
 
+#define LH_REQUESTS_OF_PEERS_MAX 256 // beside one a session
+
 struct lh_requests {
     struct lh_request *pool;
     uint32_t capacity, free, used;
+    uint32_t of_peers; // so many are for other nodes now
 };
 
 struct lh_host;

@@ -201,7 +201,7 @@ static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
     return !reader->failed && lh_ballot_valid(ret->proposer.held) &&
            lh_ballot_valid(ret->proposer.token) && ret->proposer.ballot <= LH_BALLOT_MAX &&
            ret->proposer.until.ns >= 0 && ret->ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
-           ret->ttl.ns <= LH_TTL_MAX_MS * LH_NS_PER_MS && ret->name.size_bytes > 0 &&
+           ret->ttl.ns % LH_NS_PER_MS == 0 && ret->name.size_bytes > 0 &&
            ret->granted_at.ns >= 0 && ret->renewed_at.ns >= 0;
 }
 
@@ -240,7 +240,9 @@ static bool read_body(struct lh_host *host, struct lh_reader reader, const struc
     }
     for (uint32_t i = 0; i < header->lease_count; i++) {
         struct saved_lease lease;
-        if (!read_lease(&reader, &lease) || (apply && !take_lease(host, &lease, now)))
+        if (!read_lease(&reader, &lease) ||
+            lh_ballot_counter(lease.proposer.ballot) > header->counter ||
+            lease.ttl.ns > host->config.timing.max_ttl.ns || (apply && !take_lease(host, &lease, now)))
             return false;
     }
     return lh_reader_done(&reader);

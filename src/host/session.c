@@ -5,12 +5,14 @@
 #include "base/text.h"
 #include "host/command.h"
 
-static struct lh_session *session_of(struct lh_host *host, uint32_t session) {
+static struct lh_session *session_of(struct lh_host *host, uint32_t session)
+{
     LH_ASSERT_LT(session, host->config.max_clients);
     return &host->sessions.sessions[session];
 }
 
-void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_effects *effects) {
+void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_effects *effects)
+{
     (void)effects;
     struct lh_session *session = session_of(host, session_id);
     LH_ASSERT(!session->open);
@@ -24,7 +26,8 @@ void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_e
 }
 
 void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_instant now,
-                      struct lh_host_effects *effects) {
+                      struct lh_host_effects *effects)
+{
     struct lh_session *session = session_of(host, session_id);
     if (!session->open)
         return;
@@ -36,7 +39,8 @@ void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_insta
     host->sessions.count_open--;
 }
 
-static void take_in(struct lh_session *session, struct lh_slice bytes) {
+static void take_in(struct lh_session *session, struct lh_slice bytes)
+{
     LH_ASSERT_LE(bytes.size_bytes, LH_SESSION_INPUT_BYTES - session->input_used);
     if (session->input_used == 0)
         session->input_start = 0;
@@ -52,7 +56,8 @@ static void take_in(struct lh_session *session, struct lh_slice bytes) {
 }
 
 static void end_for_malformed(struct lh_host *host, uint32_t session_id,
-                              struct lh_host_effects *effects) {
+                              struct lh_host_effects *effects)
+{
     struct lh_session *session = session_of(host, session_id);
     char line[256];
     struct lh_writer text = lh_writer_of(line, sizeof line);
@@ -73,7 +78,8 @@ static void end_for_malformed(struct lh_host *host, uint32_t session_id,
 
 // The next request that has words. False if there is none (yet).
 static bool next_request(struct lh_host *host, uint32_t session_id, struct lh_host_effects *effects,
-                         struct lh_resp_request *ret_request) {
+                         struct lh_resp_request *ret_request)
+{
     struct lh_session *session = session_of(host, session_id);
     for (;;) {
         switch (lh_resp_request_parse(&session->parser, session->input + session->input_start,
@@ -89,12 +95,14 @@ static bool next_request(struct lh_host *host, uint32_t session_id, struct lh_ho
     }
 }
 
-static bool more_waits(const struct lh_session *session) {
+static bool more_waits(const struct lh_session *session)
+{
     return !session->closing && session->request == 0 && session->input_used > 0;
 }
 
 void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice bytes,
-                      struct lh_instant now, struct lh_host_effects *effects) {
+                      struct lh_instant now, struct lh_host_effects *effects)
+{
     struct lh_session *session = session_of(host, session_id);
     struct lh_resp_request request;
     if (!session->open || session->closing)
@@ -119,7 +127,8 @@ void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice
 }
 
 void lh_session_answer(struct lh_host *host, const struct lh_request *request,
-                       const struct lh_result *result, struct lh_host_effects *effects) {
+                       const struct lh_result *result, struct lh_host_effects *effects)
+{
     struct lh_session *session = session_of(host, request->session);
     LH_ASSERT_EQ(session->request, request->id);
     session->request = 0;

@@ -47,7 +47,8 @@ struct lh_sessions {
 };
 
 // How many bytes lh_session_bytes takes now. 0 while a closing session waits for its end.
-static inline size_t lh_session_room(const struct lh_session *session) {
+static inline size_t lh_session_room(const struct lh_session *session)
+{
     return session->open && !session->closing ? LH_SESSION_INPUT_BYTES - session->input_used : 0;
 }
 

@@ -1,13 +1,15 @@
 // What a node says of itself: see status.h.
 #include "host/status.h"
 
-static bool refuses_us(const struct lh_host *host, const struct lh_peer *peer) {
+static bool refuses_us(const struct lh_host *host, const struct lh_peer *peer)
+{
     return peer->node != host->config.node && peer->refuses_us != LH_REFUSAL_NONE &&
            lh_before(LH_PAST, peer->refuses_us_at);
 }
 
 // Too many refuse this node for the others to make a quorum with it.
-static const struct lh_peer *decisive_refuser(const struct lh_host *host) {
+static const struct lh_peer *decisive_refuser(const struct lh_host *host)
+{
     const struct lh_peer *refuser = NULL;
     unsigned refusing = 0;
     for (unsigned i = 0; i < host->config.member_count; i++) {
@@ -19,7 +21,8 @@ static const struct lh_peer *decisive_refuser(const struct lh_host *host) {
     return refusing > host->config.member_count - host->machine.quorum ? refuser : NULL;
 }
 
-const char *lh_status_state(const struct lh_host *host) {
+const char *lh_status_state(const struct lh_host *host)
+{
     if (host->halted != NULL)
         return "halted";
     if (decisive_refuser(host) != NULL)
@@ -36,7 +39,8 @@ const char *lh_status_state(const struct lh_host *host) {
     return "joining";
 }
 
-const char *lh_status_reason(const struct lh_host *host) {
+const char *lh_status_reason(const struct lh_host *host)
+{
     const struct lh_peer *refuser = decisive_refuser(host);
     if (host->halted != NULL)
         return host->halted;
@@ -55,11 +59,13 @@ const char *lh_status_reason(const struct lh_host *host) {
     return "";
 }
 
-struct lh_duration lh_status_uptime(const struct lh_host *host, struct lh_instant now) {
+struct lh_duration lh_status_uptime(const struct lh_host *host, struct lh_instant now)
+{
     return lh_left(host->started_at, now);
 }
 
-unsigned lh_status_members_up(const struct lh_host *host) {
+unsigned lh_status_members_up(const struct lh_host *host)
+{
     unsigned up = 0;
     for (unsigned i = 0; i < host->config.member_count; i++) {
         const struct lh_peer *peer = &host->peers.peers[i];
@@ -69,7 +75,8 @@ unsigned lh_status_members_up(const struct lh_host *host) {
 }
 
 size_t lh_status_counters(const struct lh_host *host,
-                          struct lh_status_counter ret_counters[LH_STATUS_COUNTERS_MAX]) {
+                          struct lh_status_counter ret_counters[LH_STATUS_COUNTERS_MAX])
+{
     const struct lh_machine_counters *machine = &host->machine.counters;
     uint64_t refused = 0, stale = 0;
     for (unsigned i = 0; i < host->config.member_count; i++) {

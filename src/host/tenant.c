@@ -448,14 +448,21 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
 
 // --- what the machine says ---
 
-// Everybody who asked for no more than an immediate answer gets it now.
+static bool is_holder(const struct lh_host *host, const struct lh_tenant *tenant,
+                      const struct lh_request *request)
+{
+    return tenant->holder != 0 &&
+           lh_texts_equal(&host->tenants.texts, tenant->holder, lh_request_holder(request));
+}
+
+// Everybody who asked for no more than an immediate answer gets it now, and so does the holder that asked twice.
 static void hurry_impatient(struct lh_host *host, const struct lh_tenant *tenant,
                             struct lh_instant now)
 {
     for (uint32_t at = tenant->queue; at != 0;) {
         struct lh_request *request = lh_request_get(host, at);
         request->waited = true;
-        if (request->wait.ns == 0)
+        if (request->wait.ns == 0 || is_holder(host, tenant, request))
             lh_wheel_schedule(&host->wheel, &request->timer, now);
         else
             lh_wheel_schedule(&host->wheel, &request->timer,
@@ -493,6 +500,7 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
     tell_event(host, id, LH_EVENT_GRANTED, effects);
     answer_granted(host, id, request, now, effects);
     hurry_impatient(host, tenant, now);
+    lh_tenant_settle(host, id);
 }
 
 // All nodes that wait know the same instant. Two that try at once may each leave a live record at some
@@ -646,9 +654,7 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
             lh_machine_stop(&host->machine, lease); // nobody asks for this renewal any more
     } else if (request->active) {
         tenant->active = 0;
-        // An attempt whose Accepts are out runs to its end and is released: what it left would block everybody.
-        if (lease->proposer.phase != LH_ACCEPTING)
-            lh_machine_stop(&host->machine, lease);
+        lh_machine_stop(&host->machine, lease); // if it is won all the same, it is let go
     } else {
         dequeue(host, tenant, request);
     }
@@ -698,6 +704,8 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
         return;
     }
     bool in_the_way = request->waited && !request->active;
+    bool repeats = in_the_way && holds(host, id, now) &&
+                   is_holder(host, lh_tenant_of(&host->tenants, id), request);
     if (!in_the_way) {
         lh_tenant_cancel(host, request, now, effects);
         answer_plain(host, request, LH_STATUS_NOQUORUM, why_no_quorum(host), now, effects);
@@ -706,8 +714,11 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     dequeue(host, tenant, request);
     request->lease = 0;
-    answer_held(host, id, request,
-                request->wait.ns > 0 ? LH_REASON_WAITED : LH_REASON_OTHER_HOLDER, now, effects);
+    if (repeats)
+        answer_granted(host, id, request, now, effects);
+    else
+        answer_held(host, id, request,
+                    request->wait.ns > 0 ? LH_REASON_WAITED : LH_REASON_OTHER_HOLDER, now, effects);
     next(host, id, now, effects);
 }
 

@@ -115,6 +115,8 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
     bool same = !known || (tenant->watch_status == result->status &&
                            (result->token == tenant->watch_token ||
                             (result->token == LH_BALLOT_NONE && result->node == tenant->watch_node)));
+    bool whole = result->status == LH_STATUS_FREE ||
+                 (result->status == LH_STATUS_HELD && result->token != LH_BALLOT_NONE);
     struct lh_result told = *result;
     if (!known)
         told.status = LH_STATUS_UNDECIDED;
@@ -122,9 +124,10 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
     for (uint32_t at = tenant->watches; at != 0;) {
         struct lh_watch *watch = lh_watch_get(&host->watches, at);
         at = watch->next_of_lease;
-        if (same && !watch->fresh)
+        if (same && !watch->fresh && !(whole && watch->unsure))
             continue;
         watch->fresh = false;
+        watch->unsure = !whole;
         watch->sequence++;
         lh_session_publish(host, watch, &told, effects);
     }

@@ -11,6 +11,7 @@ struct lh_watch {
     uint32_t lease;    // 0 in a free one
     uint32_t sequence; // messages sent
     bool fresh;        // the present state is owed, changed or not
+    bool unsure;       // it was told less than the others know: what is known is owed, changed or not
     uint32_t next_of_lease, next_of_session; // ids; 0 ends
 };
 

@@ -30,7 +30,7 @@ struct lh_notice *lh_machine_notify(struct lh_lease_effects *effects, enum lh_no
 static uint32_t bucket_count(uint32_t capacity)
 {
     uint32_t count = 1;
-    while (count < capacity)
+    while (count < capacity && count < UINT32_C(1) << 30)
         count <<= 1;
     return count;
 }
@@ -52,6 +52,7 @@ void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config 
 {
     LH_ASSERT(lh_timing_valid(config->timing));
     LH_ASSERT(config->member_count >= 1 && config->member_count <= LH_MEMBERS_MAX);
+    LH_ASSERT(config->max_leases >= 1 && config->max_leases <= UINT32_C(1) << 30);
     uint8_t *leases = (uint8_t *)memory + aligned(lh_acceptors_size(config->max_leases));
     uint8_t *buckets = leases + aligned(sizeof(struct lh_lease) * config->max_leases);
     memset(machine, 0, sizeof *machine);
@@ -80,7 +81,7 @@ void lh_machine_serve(struct lh_machine *machine, struct lh_instant quarantine_u
     machine->ceiling = ceiling;
     machine->ceiling_wanted = ceiling;
     // What the last life answered for counts as answered just before this one began.
-    machine->ceiling_recent[0] = ceiling;
+    machine->ceiling_recent = ceiling;
 }
 
 void lh_machine_restore_lease(struct lh_machine *machine, struct lh_lease *lease,
@@ -97,6 +98,7 @@ void lh_machine_reserved(struct lh_machine *machine, uint64_t reserved)
 {
     LH_ASSERT_GE(reserved, machine->reserved);
     machine->reserved = reserved;
+    machine->asked_for = reserved > machine->asked_for ? reserved : machine->asked_for;
 }
 
 void lh_machine_ceiling_raised(struct lh_machine *machine, struct lh_duration ceiling)
@@ -105,16 +107,22 @@ void lh_machine_ceiling_raised(struct lh_machine *machine, struct lh_duration ce
         machine->ceiling = ceiling;
 }
 
-void lh_machine_observe(struct lh_machine *machine, uint64_t counter,
-                        struct lh_lease_effects *effects)
+void lh_machine_reserve_ahead(struct lh_machine *machine, uint64_t counter,
+                              struct lh_lease_effects *effects)
 {
-    if (counter > machine->seen)
-        machine->seen = counter;
     if (counter + RESERVATION_MARGIN <= machine->asked_for ||
         counter > LH_COUNTER_MAX - 2 * RESERVATION_STEP)
         return;
     machine->asked_for = counter + RESERVATION_STEP;
     lh_machine_notify(effects, LH_NOTICE_RESERVE, 0)->counter = machine->asked_for;
+}
+
+void lh_machine_observe(struct lh_machine *machine, uint64_t counter,
+                        struct lh_lease_effects *effects)
+{
+    if (counter > machine->seen)
+        machine->seen = counter;
+    lh_machine_reserve_ahead(machine, counter, effects);
 }
 
 struct lh_lease *lh_machine_lease(struct lh_machine *machine, uint32_t id)
@@ -183,9 +191,10 @@ static void forget_idle(struct lh_machine *machine, struct lh_instant now)
 {
     if (!machine->config.idle_forget)
         return;
-    struct lh_duration quarantine = machine->ceiling_wanted.ns > machine->ceiling.ns
-                                        ? machine->ceiling_wanted
-                                        : machine->ceiling;
+    struct lh_duration quarantine =
+        machine->config.quarantine_ceiling
+            ? machine->ceiling_wanted // never below the durable one
+            : lh_timing_quarantine(machine->config.timing, machine->config.timing.max_ttl);
     machine->counters.forgotten += lh_acceptors_forget(&machine->acceptors, now, quarantine);
 }
 

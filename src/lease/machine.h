@@ -58,7 +58,6 @@ struct lh_lease {
     struct lh_instant round_began;
     uint8_t tries;        // attempts in a row that came to nothing
     bool whole_renewal;   // F3: some acceptor refused an Extend; renew in two rounds next
-    bool told_stalled;
 };
 
 enum lh_notice_kind {
@@ -119,7 +118,7 @@ struct lh_machine {
     struct lh_instant quarantine_until;
     struct lh_duration ceiling;        // F5: durable
     struct lh_duration ceiling_wanted; // F5: asked for
-    struct lh_duration ceiling_recent[2]; // greatest Q answered for in this period and the one before
+    struct lh_duration ceiling_recent; // greatest Q answered for in this period
     struct lh_instant ceiling_turn;       // when the period ends
     uint64_t counter;    // the last one issued
     uint64_t seen;       // T4: the greatest met anywhere
@@ -168,17 +167,19 @@ struct lh_lease *lh_machine_open(struct lh_machine *machine, struct lh_key key);
 // Gives the lease's memory back. Takes one that is neither wanted nor held.
 void lh_machine_close(struct lh_machine *machine, struct lh_lease *lease);
 
-// Want the lease for `ttl` (50 ms .. M), on behalf of somebody who has waited since `waiting_since`. Ends in ACQUIRED
+// Want the lease for `ttl` (whole ms, 50 ms .. M), on behalf of somebody who has waited since `waiting_since`. Ends in ACQUIRED
 // or BLOCKED, or is stopped. Takes a lease that is not held.
 void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                         struct lh_duration ttl, struct lh_instant waiting_since,
                         struct lh_lease_effects *effects);
 
-// Renew the lease to last for `ttl` from now. Ends in RENEWED or LOST. Takes a lease that is held.
+// Renew the lease to last for `ttl` from now, or join the renewal whose Accepts are out. Ends in RENEWED or LOST.
+// Takes a lease that is held.
 void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                       struct lh_duration ttl, struct lh_lease_effects *effects);
 
-// P5: want it no longer; a lease already held stays held until td.
+// P5: want it no longer; a lease already held stays held until td. An attempt whose Accepts are out runs to its
+// end all the same, since what it left would block the next: it may still end in ACQUIRED or RENEWED.
 void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease);
 
 // P6: the holder has stopped: let go, and pass it on to the node that has waited longest. Returns false

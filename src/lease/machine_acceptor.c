@@ -66,7 +66,7 @@ static bool above_ceiling(struct lh_machine *machine, struct lh_duration ttl,
     if (!machine->config.quarantine_ceiling)
         return false;
     struct lh_duration needed = lh_timing_quarantine(machine->config.timing, ttl);
-    machine->ceiling_recent[0] = longer(machine->ceiling_recent[0], needed);
+    machine->ceiling_recent = longer(machine->ceiling_recent, needed);
     if (machine->ceiling_wanted.ns < needed.ns) {
         machine->ceiling_wanted = ceiling_step(machine, needed);
         lh_machine_notify(effects, LH_NOTICE_CEILING, 0)->quarantine = machine->ceiling_wanted;
@@ -81,9 +81,9 @@ void lh_machine_ceiling_tick(struct lh_machine *machine, struct lh_instant now,
     if (!machine->config.quarantine_ceiling || lh_before(now, machine->ceiling_turn) ||
         machine->ceiling.ns != machine->ceiling_wanted.ns)
         return;
-    struct lh_duration lower = longer(machine->ceiling_recent[0], machine->ceiling_recent[1]);
-    machine->ceiling_recent[1] = machine->ceiling_recent[0];
-    machine->ceiling_recent[0] = (struct lh_duration){0};
+    // This period lasted for the ceiling's Q: whatever was answered for more than `lower` is older than that.
+    struct lh_duration lower = ceiling_step(machine, machine->ceiling_recent);
+    machine->ceiling_recent = (struct lh_duration){0};
     machine->ceiling_turn = lh_after(now, machine->ceiling);
     if (lower.ns >= machine->ceiling.ns)
         return;

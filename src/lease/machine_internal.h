@@ -18,6 +18,10 @@ struct lh_message *lh_machine_send(struct lh_lease_effects *effects, uint8_t to,
 struct lh_notice *lh_machine_notify(struct lh_lease_effects *effects, enum lh_notice_kind kind,
                                     uint32_t lease);
 
+// F2: asks for more counters when `counter` comes near what is reserved.
+void lh_machine_reserve_ahead(struct lh_machine *machine, uint64_t counter,
+                              struct lh_lease_effects *effects);
+
 // Acceptor's half.
 void lh_machine_on_prepare(struct lh_machine *machine, uint8_t from,
                            const struct lh_message *message, struct lh_instant now,

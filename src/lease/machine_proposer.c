@@ -95,7 +95,7 @@ static void broadcast(struct lh_machine *machine, struct lh_lease *lease, struct
 static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects *effects)
 {
     uint64_t next = (machine->seen > machine->counter ? machine->seen : machine->counter) + 1;
-    lh_machine_observe(machine, next, effects);
+    lh_machine_reserve_ahead(machine, next, effects);
     if (next > machine->reserved)
         return 0;
     machine->counter = next;
@@ -204,7 +204,7 @@ static struct lh_lease *lease_of_answer(struct lh_machine *machine,
     return message->ballot == expected ? lease : NULL;
 }
 
-static void refuse(struct lh_machine *machine, struct lh_lease *lease, unsigned acceptor,
+static void refuse(struct lh_lease *lease, unsigned acceptor,
                    const struct lh_message *message, struct lh_instant now)
 {
     lh_set_add(&lease->answered, acceptor);
@@ -214,7 +214,6 @@ static void refuse(struct lh_machine *machine, struct lh_lease *lease, unsigned 
     lease->blocked_until[acceptor] = lh_after(now, message->exclusion);
     if (message->reported != lease->proposer.base || lease->blocker == LH_BALLOT_NONE)
         lease->blocker = message->reported;
-    (void)machine;
 }
 
 void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
@@ -226,7 +225,7 @@ void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
         return;
     lh_set_add(&lease->answered, acceptor);
     if (!lh_proposer_promise(&lease->proposer, now, acceptor, message->ballot, message->reported))
-        refuse(machine, lease, acceptor, message, now);
+        refuse(lease, acceptor, message, now);
     if (lh_proposer_propose(&lease->proposer, now, machine->quorum)) {
         int64_t took = now.ns - lease->round_began.ns;
         machine->round = in_range((7 * machine->round.ns + took) / 8, ROUND_MIN, ROUND_MAX);
@@ -326,7 +325,7 @@ void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
         return;
     if (lease->proposer.phase == LH_EXTENDING)
         lease->whole_renewal = true;
-    refuse(machine, lease, acceptor, message, now);
+    refuse(lease, acceptor, message, now);
     if (out_of_reach(machine, lease))
         refused_by_quorum(machine, lease, now, effects);
 }
@@ -342,12 +341,20 @@ void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *mes
     notice->at = lh_after(now, behind);
 }
 
+// The wire carries whole ms: a TTL with a rest would give the acceptors less than td was made from (T2).
+static void check_ttl(const struct lh_machine *machine, struct lh_duration ttl)
+{
+    LH_ASSERT_LE(ttl.ns, machine->config.timing.max_ttl.ns);
+    LH_ASSERT_GE(ttl.ns, LH_TTL_MIN_MS * LH_NS_PER_MS);
+    LH_ASSERT_EQ(ttl.ns % LH_NS_PER_MS, 0);
+}
+
 void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                         struct lh_duration ttl, struct lh_instant waiting_since,
                         struct lh_lease_effects *effects)
 {
     LH_ASSERT(!lh_proposer_holds(&lease->proposer, now));
-    LH_ASSERT_LE(ttl.ns, machine->config.timing.max_ttl.ns);
+    check_ttl(machine, ttl);
     if (lease->proposer.held != LH_BALLOT_NONE) { // it ended, and its timer has not come yet
         lh_proposer_release(&lease->proposer, now);
         lose(machine, lease, effects);
@@ -365,18 +372,23 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
                       struct lh_duration ttl, struct lh_lease_effects *effects)
 {
     LH_ASSERT(lh_proposer_holds(&lease->proposer, now));
-    LH_ASSERT_LE(ttl.ns, machine->config.timing.max_ttl.ns);
+    check_ttl(machine, ttl);
     lease->want = LH_WANT_RENEW;
-    lease->ttl = ttl;
     lease->waiting_since = LH_NEVER;
     lease->tries = 0;
+    if (lease->proposer.phase == LH_ACCEPTING) { // recorded by now: it is joined, since it would block another
+        arm(machine, lease);
+        return;
+    }
+    lease->ttl = ttl;
     lh_proposer_abandon(&lease->proposer);
     attempt(machine, lease, now, effects);
 }
 
 void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
 {
-    lh_proposer_abandon(&lease->proposer);
+    if (lease->proposer.phase != LH_ACCEPTING)
+        lh_proposer_abandon(&lease->proposer);
     lease->want = LH_WANT_NOTHING;
     lease->tries = 0;
     arm(machine, lease);
@@ -427,6 +439,8 @@ static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease
 {
     if (lh_set_count(lease->refused) == 0)
         return false;
+    if (lease->proposer.phase == LH_ACCEPTING)
+        return false; // what was accepted would block the next attempt: its answers are worth waiting for
     if (lease->proposer.phase == LH_EXTENDING) {
         refused_by_quorum(machine, lease, now, effects);
         return true;

@@ -9,7 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 
 // Reads one value of the kind and writes it again.
-static void copy_value(unsigned kind, struct lh_reader *reader, struct lh_writer *writer) {
+static void copy_value(unsigned kind, struct lh_reader *reader, struct lh_writer *writer)
+{
     uint8_t copied[5];
     switch (kind) {
     case 0: lh_writer_u8(writer, lh_reader_u8(reader)); break;
@@ -26,7 +27,8 @@ static void copy_value(unsigned kind, struct lh_reader *reader, struct lh_writer
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
     struct lh_reader reader = lh_reader_of(lh_slice_of(bytes, size_bytes));
     uint8_t *copy = malloc(size_bytes + 16);
     LH_ASSERT(copy != NULL);

@@ -13,7 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 
-static uint8_t *copy_of(const uint8_t *bytes, size_t size_bytes) {
+static uint8_t *copy_of(const uint8_t *bytes, size_t size_bytes)
+{
     uint8_t *copy = malloc(size_bytes + 1);
     LH_ASSERT(copy != NULL);
     if (size_bytes > 0)
@@ -23,7 +24,8 @@ static uint8_t *copy_of(const uint8_t *bytes, size_t size_bytes) {
 
 // Checks a tree and returns its number of values.
 static uint32_t check_tree(const struct lh_resp_value *value, const uint8_t *buffer,
-                           size_t consumed_bytes, unsigned depth) {
+                           size_t consumed_bytes, unsigned depth)
+{
     struct lh_slice text;
     int64_t integer;
     uint32_t span = 1;
@@ -47,7 +49,8 @@ static uint32_t check_tree(const struct lh_resp_value *value, const uint8_t *buf
     return span;
 }
 
-static void same_tree(const struct lh_resp_value *a, const struct lh_resp_value *b) {
+static void same_tree(const struct lh_resp_value *a, const struct lh_resp_value *b)
+{
     LH_ASSERT(a->span == b->span);
     for (uint32_t i = 0; i < a->span; i++) {
         LH_ASSERT(a[i].type == b[i].type && a[i].child_count == b[i].child_count);
@@ -59,7 +62,8 @@ static void same_tree(const struct lh_resp_value *a, const struct lh_resp_value 
 // Parses the reply at `bytes` from pieces, each time in another block of exactly their size.
 static enum lh_resp_result parse_pieces(struct lh_resp_reply_parser *parser, struct lh_prng *prng,
                                         const uint8_t *bytes, size_t size_bytes,
-                                        size_t *ret_consumed_bytes, uint8_t **ret_buffer) {
+                                        size_t *ret_consumed_bytes, uint8_t **ret_buffer)
+{
     enum lh_resp_result result = LH_RESP_NEED_MORE;
     for (size_t have = 0; result == LH_RESP_NEED_MORE;) {
         free(*ret_buffer);
@@ -73,7 +77,8 @@ static enum lh_resp_result parse_pieces(struct lh_resp_reply_parser *parser, str
     return result;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
     struct lh_resp_value values[CAPACITY];
     struct lh_resp_value piece_values[CAPACITY];
     struct lh_resp_reply_parser parser;

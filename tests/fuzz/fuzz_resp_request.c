@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 
-static uint8_t *copy_of(const uint8_t *bytes, size_t size_bytes) {
+static uint8_t *copy_of(const uint8_t *bytes, size_t size_bytes)
+{
     uint8_t *copy = malloc(size_bytes + 1);
     LH_ASSERT(copy != NULL);
     if (size_bytes > 0)
@@ -20,13 +21,15 @@ static uint8_t *copy_of(const uint8_t *bytes, size_t size_bytes) {
     return copy;
 }
 
-static void same_request(const struct lh_resp_request *a, const struct lh_resp_request *b) {
+static void same_request(const struct lh_resp_request *a, const struct lh_resp_request *b)
+{
     LH_ASSERT(a->consumed_bytes == b->consumed_bytes && a->arg_count == b->arg_count);
     for (size_t i = 0; i < a->arg_count; i++)
         LH_ASSERT(lh_slice_equal(a->args[i], b->args[i]));
 }
 
-static void within(const struct lh_resp_request *request, const uint8_t *buffer) {
+static void within(const struct lh_resp_request *request, const uint8_t *buffer)
+{
     const uint8_t *at = buffer;
     LH_ASSERT(request->arg_count <= LH_RESP_ARGS_MAX && request->consumed_bytes <= LIMIT);
     for (size_t i = 0; i < request->arg_count; i++) {
@@ -39,7 +42,8 @@ static void within(const struct lh_resp_request *request, const uint8_t *buffer)
 // Parses the request at `bytes` from pieces, each time in another block of exactly their size.
 static enum lh_resp_result parse_pieces(struct lh_resp_request_parser *parser, struct lh_prng *prng,
                                         const uint8_t *bytes, size_t size_bytes,
-                                        struct lh_resp_request *ret, uint8_t **ret_buffer) {
+                                        struct lh_resp_request *ret, uint8_t **ret_buffer)
+{
     enum lh_resp_result result = LH_RESP_NEED_MORE;
     for (size_t have = 0; result == LH_RESP_NEED_MORE;) {
         free(*ret_buffer);
@@ -53,7 +57,8 @@ static enum lh_resp_result parse_pieces(struct lh_resp_request_parser *parser, s
     return result;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
     struct lh_resp_request_parser whole_parser;
     struct lh_resp_request_parser piece_parser;
     struct lh_prng prng;

@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 
-static void is_line_of(struct lh_slice line, struct lh_slice text) {
+static void is_line_of(struct lh_slice line, struct lh_slice text)
+{
     LH_ASSERT(line.size_bytes == text.size_bytes);
     for (size_t i = 0; i < text.size_bytes; i++) {
         bool control = text.data[i] < 0x20 || text.data[i] == 0x7f;
@@ -24,7 +25,8 @@ struct choice {
 };
 
 static void write_choice(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                         const struct choice *choice) {
+                         const struct choice *choice)
+{
     switch (choice->kind) {
     case 0: lh_resp_write_simple(writer, choice->text); break;
     case 1: lh_resp_write_error(writer, choice->text); break;
@@ -38,7 +40,8 @@ static void write_choice(struct lh_writer *writer, enum lh_resp_protocol protoco
 }
 
 // The number that the digits of a decimal spell without their point.
-static int64_t digits_of(struct lh_slice text, unsigned decimals) {
+static int64_t digits_of(struct lh_slice text, unsigned decimals)
+{
     uint64_t value = 0;
     size_t after_point = 0;
     bool negative = text.data[0] == '-';
@@ -53,7 +56,8 @@ static int64_t digits_of(struct lh_slice text, unsigned decimals) {
     return (int64_t)(negative ? UINT64_C(0) - value : value);
 }
 
-static void check_choice(const struct lh_resp_value *value, const struct choice *choice) {
+static void check_choice(const struct lh_resp_value *value, const struct choice *choice)
+{
     switch (choice->kind) {
     case 0:
         LH_ASSERT(value->type == LH_RESP_SIMPLE);
@@ -72,7 +76,8 @@ static void check_choice(const struct lh_resp_value *value, const struct choice 
     }
 }
 
-static void write_and_read(enum lh_resp_protocol protocol, const struct choice *choice) {
+static void write_and_read(enum lh_resp_protocol protocol, const struct choice *choice)
+{
     size_t room_bytes = choice->text.size_bytes + 64;
     uint8_t *buffer = malloc(room_bytes);
     struct lh_resp_value values[3];
@@ -95,7 +100,8 @@ static void write_and_read(enum lh_resp_protocol protocol, const struct choice *
     free(buffer);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
     struct lh_reader reader = lh_reader_of(lh_slice_of(bytes, size_bytes));
     while (lh_reader_left_bytes(&reader) > 0) {
         uint8_t kind = lh_reader_u8(&reader);

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 
 // Decodes a character by arithmetic alone: the number of its bytes follows from the code point, not
 // the other way around. UINT32_MAX if it is not well formed.
-static uint32_t decode(const uint8_t *at, size_t left, size_t *ret_bytes) {
+static uint32_t decode(const uint8_t *at, size_t left, size_t *ret_bytes)
+{
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t char_bytes = at[0] < 0x80   ? 1
                         : at[0] < 0xc0 ? 0
@@ -32,7 +33,8 @@ static uint32_t decode(const uint8_t *at, size_t left, size_t *ret_bytes) {
     return code;
 }
 
-static bool is_name(struct lh_slice text) {
+static bool is_name(struct lh_slice text)
+{
     size_t at = 0;
     if (text.size_bytes == 0 || text.size_bytes > 255)
         return false;
@@ -46,7 +48,8 @@ static bool is_name(struct lh_slice text) {
     return true;
 }
 
-static void check_integers(struct lh_slice text) {
+static void check_integers(struct lh_slice text)
+{
     char back[LH_INTEGER_TEXT_BYTES];
     uint64_t value = 0;
     int64_t signed_value = 0;
@@ -58,7 +61,8 @@ static void check_integers(struct lh_slice text) {
 
 // An accepted duration, scaled by the power of ten that makes its number whole, is that number of
 // units: checked in 128 bits where they suffice.
-static void check_duration(struct lh_slice text) {
+static void check_duration(struct lh_slice text)
+{
     __extension__ typedef unsigned __int128 wide;
     struct lh_duration duration = {-1};
     const char *reason = NULL;
@@ -73,7 +77,7 @@ static void check_duration(struct lh_slice text) {
     size_t at = 0;
     if (text.size_bytes > 22)
         return;
-    for (; at < text.size_bytes && (text.data[at] == '.' || text.data[at] <= '9'); at++) {
+    for (; at < text.size_bytes && text.data[at] <= '9'; at++) {
         if (text.data[at] == '.') {
             in_fraction = true;
             continue;
@@ -90,7 +94,8 @@ static void check_duration(struct lh_slice text) {
 }
 
 // What is escaped can be read back: as it was, with U+FFFD for each byte that was no UTF-8.
-static void check_json(struct lh_slice text) {
+static void check_json(struct lh_slice text)
+{
     uint8_t *escaped = malloc(6 * text.size_bytes + 2);
     LH_ASSERT(escaped != NULL);
     struct lh_writer writer = lh_writer_of(escaped, 6 * text.size_bytes + 2);
@@ -120,7 +125,8 @@ static void check_json(struct lh_slice text) {
     free(escaped);
 }
 
-static void check_hex(struct lh_slice text) {
+static void check_hex(struct lh_slice text)
+{
     uint8_t *bytes = malloc(text.size_bytes / 2 + 1);
     char *back = malloc(text.size_bytes + 1);
     LH_ASSERT(bytes != NULL && back != NULL);
@@ -132,7 +138,8 @@ static void check_hex(struct lh_slice text) {
     free(back);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
     struct lh_slice text = lh_slice_of(bytes, size_bytes);
     LH_ASSERT(lh_utf8_name_valid(text) == is_name(text));
     check_integers(text);

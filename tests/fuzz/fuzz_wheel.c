@@ -16,7 +16,8 @@ static struct lh_wheel_timer timers[TIMERS];
 static uint64_t orders[TIMERS]; // of the twin: when the timer was scheduled, 0 while idle
 static uint64_t scheduled;
 
-static int first_of_twin(void) {
+static int first_of_twin(void)
+{
     int first = -1;
     for (int i = 0; i < TIMERS; i++) {
         if (orders[i] == 0)
@@ -28,7 +29,8 @@ static int first_of_twin(void) {
     return first;
 }
 
-static void expire_one(struct lh_instant now) {
+static void expire_one(struct lh_instant now)
+{
     struct lh_wheel_timer *timer = NULL;
     int first = first_of_twin();
     bool due = first >= 0 && timers[first].deadline.ns <= now.ns;
@@ -39,19 +41,22 @@ static void expire_one(struct lh_instant now) {
     orders[first] = 0;
 }
 
-static void next_is_not_too_late(void) {
+static void next_is_not_too_late(void)
+{
     int first = first_of_twin();
     struct lh_instant next = lh_wheel_next(&wheel);
     LH_ASSERT(first < 0 || next.ns <= timers[first].deadline.ns);
 }
 
 // A length of time of any magnitude from four bytes: 24 bits, shifted.
-static int64_t some_ns(struct lh_reader *reader) {
+static int64_t some_ns(struct lh_reader *reader)
+{
     uint32_t bits = lh_reader_u32(reader);
     return (int64_t)((uint64_t)(bits & 0xffffff) << (bits >> 24) % 40);
 }
 
-static void one_call(struct lh_reader *reader, struct lh_instant *now) {
+static void one_call(struct lh_reader *reader, struct lh_instant *now)
+{
     uint8_t call = lh_reader_u8(reader);
     size_t i = call / 8 % TIMERS;
     struct lh_instant deadline = *now;
@@ -72,7 +77,8 @@ static void one_call(struct lh_reader *reader, struct lh_instant *now) {
     orders[i] = ++scheduled;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
     struct lh_reader reader = lh_reader_of(lh_slice_of(bytes, size_bytes));
     struct lh_instant now = {some_ns(&reader)};
 

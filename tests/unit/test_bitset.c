@@ -14,12 +14,14 @@
 static jmp_buf back;
 
 _Noreturn void lh_assert_failed(const char *file, int line, const char *expression, long long left,
-                                long long right) {
+                                long long right)
+{
     (void)file, (void)line, (void)expression, (void)left, (void)right;
     longjmp(back, 1);
 }
 
-static void a_member_counts_once(void **state) {
+static void a_member_counts_once(void **state)
+{
     (void)state;
     struct lh_members_set set = LH_SET_EMPTY;
     assert_true(lh_set_is_empty(set));
@@ -36,7 +38,8 @@ static void a_member_counts_once(void **state) {
     assert_false(lh_set_is_empty(set));
 }
 
-static void count_agrees_with_counting_one_by_one(void **state) {
+static void count_agrees_with_counting_one_by_one(void **state)
+{
     (void)state;
     uint32_t bits = 1;
     for (int round = 0; round < 100000; round++) {
@@ -50,7 +53,8 @@ static void count_agrees_with_counting_one_by_one(void **state) {
     assert_int_equal(lh_set_count((struct lh_members_set){UINT32_MAX}), 32);
 }
 
-static void the_first_members(void **state) {
+static void the_first_members(void **state)
+{
     (void)state;
     assert_int_equal(lh_set_of_first(0).bits, 0);
     assert_int_equal(lh_set_of_first(1).bits, 1);
@@ -58,7 +62,8 @@ static void the_first_members(void **state) {
     assert_true(lh_set_of_first(32).bits == UINT32_MAX);
 }
 
-static bool stops(unsigned member) {
+static bool stops(unsigned member)
+{
     struct lh_members_set set = LH_SET_EMPTY;
     if (setjmp(back) != 0)
         return true;
@@ -66,14 +71,16 @@ static bool stops(unsigned member) {
     return false;
 }
 
-static void an_index_outside_the_set_stops(void **state) {
+static void an_index_outside_the_set_stops(void **state)
+{
     (void)state;
     assert_false(stops(31));
     assert_true(stops(32));
     assert_true(stops(UINT32_MAX));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_member_counts_once),
         cmocka_unit_test(count_agrees_with_counting_one_by_one),

@@ -13,11 +13,13 @@
 
 static const uint8_t counting[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-static struct lh_reader reader_of(size_t size_bytes) {
+static struct lh_reader reader_of(size_t size_bytes)
+{
     return lh_reader_of(lh_slice_of(counting, size_bytes));
 }
 
-static void integers_are_little_endian(void **state) {
+static void integers_are_little_endian(void **state)
+{
     (void)state;
     struct lh_reader reader = reader_of(15);
     assert_int_equal(lh_reader_u8(&reader), 0x01);
@@ -27,7 +29,8 @@ static void integers_are_little_endian(void **state) {
     assert_true(lh_reader_done(&reader));
 }
 
-static void each_read_fails_one_byte_short(void **state) {
+static void each_read_fails_one_byte_short(void **state)
+{
     (void)state;
     struct lh_reader reader = reader_of(0);
     assert_int_equal(lh_reader_u8(&reader), 0);
@@ -49,7 +52,8 @@ static void each_read_fails_one_byte_short(void **state) {
     assert_true(reader.failed);
 }
 
-static void a_failed_read_makes_every_later_one_fail(void **state) {
+static void a_failed_read_makes_every_later_one_fail(void **state)
+{
     (void)state;
     uint8_t copied[2] = {0xaa, 0xaa};
     struct lh_reader reader = reader_of(3);
@@ -64,7 +68,8 @@ static void a_failed_read_makes_every_later_one_fail(void **state) {
     assert_false(lh_reader_done(&reader));
 }
 
-static void done_needs_success_and_nothing_left(void **state) {
+static void done_needs_success_and_nothing_left(void **state)
+{
     (void)state;
     struct lh_reader reader = reader_of(2);
     assert_false(lh_reader_done(&reader));
@@ -77,7 +82,8 @@ static void done_needs_success_and_nothing_left(void **state) {
     assert_false(lh_reader_done(&reader));
 }
 
-static void nothing_at_all_can_be_read(void **state) {
+static void nothing_at_all_can_be_read(void **state)
+{
     (void)state;
     struct lh_reader reader = lh_reader_of(lh_slice_of(NULL, 0));
     lh_reader_bytes(&reader, NULL, 0);
@@ -87,7 +93,8 @@ static void nothing_at_all_can_be_read(void **state) {
     assert_false(lh_reader_done(&reader));
 }
 
-static void a_length_prefix_must_be_covered(void **state) {
+static void a_length_prefix_must_be_covered(void **state)
+{
     (void)state;
     const uint8_t fits[] = {2, 'a', 'b'};
     struct lh_reader reader = lh_reader_of(lh_slice_of(fits, sizeof fits));
@@ -113,7 +120,8 @@ static void a_length_prefix_must_be_covered(void **state) {
     assert_true(lh_reader_done(&reader));
 }
 
-static void what_is_written_is_read(void **state) {
+static void what_is_written_is_read(void **state)
+{
     (void)state;
     uint8_t buffer[64];
     struct lh_writer writer = lh_writer_of(buffer, sizeof buffer);
@@ -143,7 +151,8 @@ static void what_is_written_is_read(void **state) {
 }
 
 // Writes one value of each kind into room for exactly it and for one byte less.
-static bool fits(int kind, size_t room_bytes) {
+static bool fits(int kind, size_t room_bytes)
+{
     uint8_t buffer[16];
     struct lh_writer writer = lh_writer_of(buffer, room_bytes);
     memset(buffer, 0xaa, sizeof buffer);
@@ -167,7 +176,8 @@ static bool fits(int kind, size_t room_bytes) {
     return !writer.failed;
 }
 
-static void each_write_fails_one_byte_short(void **state) {
+static void each_write_fails_one_byte_short(void **state)
+{
     (void)state;
     for (int kind = 1; kind <= 8; kind++) {
         assert_true(fits(kind, (size_t)kind));
@@ -175,7 +185,8 @@ static void each_write_fails_one_byte_short(void **state) {
     }
 }
 
-static void a_slice_too_long_for_its_length_fails(void **state) {
+static void a_slice_too_long_for_its_length_fails(void **state)
+{
     (void)state;
     static uint8_t bytes[65536];
     static uint8_t buffer[70000];
@@ -198,7 +209,8 @@ static void a_slice_too_long_for_its_length_fails(void **state) {
     assert_true(writer.failed);
 }
 
-static void a_copied_writer_is_a_mark(void **state) {
+static void a_copied_writer_is_a_mark(void **state)
+{
     (void)state;
     uint8_t buffer[4];
     struct lh_writer writer = lh_writer_of(buffer, sizeof buffer);
@@ -212,7 +224,8 @@ static void a_copied_writer_is_a_mark(void **state) {
     assert_int_equal(lh_writer_left_bytes(&writer), 0);
 }
 
-static void taken_room_can_be_filled_later(void **state) {
+static void taken_room_can_be_filled_later(void **state)
+{
     (void)state;
     uint8_t buffer[3];
     struct lh_writer writer = lh_writer_of(buffer, sizeof buffer);
@@ -233,7 +246,8 @@ static void taken_room_can_be_filled_later(void **state) {
     assert_true(writer.failed);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_little_endian),
         cmocka_unit_test(each_read_fails_one_byte_short),

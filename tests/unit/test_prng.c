@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-static void known_numbers_from_a_known_state(void **state) {
+static void known_numbers_from_a_known_state(void **state)
+{
     (void)state;
     static const uint64_t expected[] = {
         UINT64_C(11520),
@@ -30,7 +31,8 @@ static void known_numbers_from_a_known_state(void **state) {
         assert_true(lh_prng_next(&prng) == expected[i]);
 }
 
-static void a_number_is_stretched_by_splitmix64(void **state) {
+static void a_number_is_stretched_by_splitmix64(void **state)
+{
     (void)state;
     struct lh_prng prng;
     lh_prng_seed_number(&prng, 1234567);
@@ -40,7 +42,8 @@ static void a_number_is_stretched_by_splitmix64(void **state) {
     assert_true(prng.state[3] == UINT64_C(4593380528125082431));
 }
 
-static void a_seed_of_zeros_still_gives_numbers(void **state) {
+static void a_seed_of_zeros_still_gives_numbers(void **state)
+{
     (void)state;
     const uint8_t zeros[LH_PRNG_SEED_BYTES] = {0};
     struct lh_prng prng;
@@ -51,7 +54,8 @@ static void a_seed_of_zeros_still_gives_numbers(void **state) {
     assert_true(all != 0);
 }
 
-static void equal_seeds_agree_and_others_do_not(void **state) {
+static void equal_seeds_agree_and_others_do_not(void **state)
+{
     (void)state;
     struct lh_prng a;
     struct lh_prng b;
@@ -66,7 +70,8 @@ static void equal_seeds_agree_and_others_do_not(void **state) {
     }
 }
 
-static void below_reaches_all_and_only_its_range(void **state) {
+static void below_reaches_all_and_only_its_range(void **state)
+{
     (void)state;
     struct lh_prng prng;
     lh_prng_seed_number(&prng, 1);
@@ -85,7 +90,8 @@ static void below_reaches_all_and_only_its_range(void **state) {
 }
 
 // A remainder would draw the lower half of this range twice as often as the upper.
-static void below_does_not_favour_small_numbers(void **state) {
+static void below_does_not_favour_small_numbers(void **state)
+{
     (void)state;
     const uint64_t n = UINT64_C(3) << 62;
     struct lh_prng prng;
@@ -98,7 +104,8 @@ static void below_does_not_favour_small_numbers(void **state) {
         assert_true(lh_prng_below(&prng, UINT64_MAX) < UINT64_MAX);
 }
 
-static void between_includes_both_ends(void **state) {
+static void between_includes_both_ends(void **state)
+{
     (void)state;
     struct lh_prng prng;
     bool seen[3] = {false};
@@ -121,7 +128,8 @@ static void between_includes_both_ends(void **state) {
     assert_true(negative && positive);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_numbers_from_a_known_state),
         cmocka_unit_test(a_number_is_stretched_by_splitmix64),

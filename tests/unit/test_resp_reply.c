@@ -21,19 +21,22 @@ static struct lh_resp_value values[CAPACITY];
 static size_t consumed_bytes;
 static uint8_t *whole; // what `values` point into
 
-static int begin(void **state) {
+static int begin(void **state)
+{
     (void)state;
     whole = NULL;
     return 0;
 }
 
-static int end(void **state) {
+static int end(void **state)
+{
     (void)state;
     free(whole);
     return 0;
 }
 
-static uint8_t *copy_of(uint8_t *old, const void *bytes, size_t size_bytes) {
+static uint8_t *copy_of(uint8_t *old, const void *bytes, size_t size_bytes)
+{
     uint8_t *copy = malloc(size_bytes == 0 ? 1 : size_bytes);
     assert_non_null(copy);
     memcpy(copy, bytes, size_bytes);
@@ -41,7 +44,8 @@ static uint8_t *copy_of(uint8_t *old, const void *bytes, size_t size_bytes) {
     return copy;
 }
 
-static void same_value(const struct lh_resp_value *a, const struct lh_resp_value *b) {
+static void same_value(const struct lh_resp_value *a, const struct lh_resp_value *b)
+{
     assert_int_equal(a->type, b->type);
     assert_int_equal(a->child_count, b->child_count);
     assert_int_equal(a->span, b->span);
@@ -49,7 +53,8 @@ static void same_value(const struct lh_resp_value *a, const struct lh_resp_value
     assert_true(lh_slice_equal(a->text, b->text));
 }
 
-static enum lh_resp_result parse(struct lh_slice bytes) {
+static enum lh_resp_result parse(struct lh_slice bytes)
+{
     struct lh_resp_reply_parser slow;
     struct lh_resp_value slow_values[CAPACITY];
     size_t slow_consumed_bytes = 0;
@@ -80,7 +85,8 @@ static enum lh_resp_result parse(struct lh_slice bytes) {
 
 // Parses text that is one whole reply.
 #define REPLY(text) reply(LH_SLICE(text))
-static const struct lh_resp_value *reply(struct lh_slice bytes) {
+static const struct lh_resp_value *reply(struct lh_slice bytes)
+{
     assert_int_equal(parse(bytes), LH_RESP_COMPLETE);
     assert_int_equal(consumed_bytes, bytes.size_bytes);
     return values;
@@ -93,7 +99,8 @@ static const struct lh_resp_value *reply(struct lh_slice bytes) {
         assert_string_equal(parser.reason, why);                                                   \
     } while (0)
 
-static void is_text(const struct lh_resp_value *value, enum lh_resp_type type, const char *text) {
+static void is_text(const struct lh_resp_value *value, enum lh_resp_type type, const char *text)
+{
     assert_non_null(value);
     assert_int_equal(value->type, type);
     assert_int_equal(value->span, 1);
@@ -101,7 +108,8 @@ static void is_text(const struct lh_resp_value *value, enum lh_resp_type type, c
     assert_true(lh_slice_equal(value->text, lh_slice_of_string(text)));
 }
 
-static void is_integer(const struct lh_resp_value *value, int64_t expected) {
+static void is_integer(const struct lh_resp_value *value, int64_t expected)
+{
     int64_t integer = ~expected;
     assert_non_null(value);
     assert_int_equal(value->type, LH_RESP_INTEGER);
@@ -109,7 +117,8 @@ static void is_integer(const struct lh_resp_value *value, int64_t expected) {
     assert_true(integer == expected);
 }
 
-static void lines(void **state) {
+static void lines(void **state)
+{
     (void)state;
     is_text(REPLY("+OK\r\n"), LH_RESP_SIMPLE, "OK");
     is_text(REPLY("+\r\n"), LH_RESP_SIMPLE, "");
@@ -122,7 +131,8 @@ static void lines(void **state) {
     assert_int_equal(values[0].type, LH_RESP_BOOLEAN);
 }
 
-static void integers(void **state) {
+static void integers(void **state)
+{
     (void)state;
     is_integer(REPLY(":0\r\n"), 0);
     is_integer(REPLY(":+5\r\n"), 5);
@@ -140,7 +150,8 @@ static void integers(void **state) {
     REFUSED(":5.0\r\n", reason);
 }
 
-static void doubles(void **state) {
+static void doubles(void **state)
+{
     (void)state;
     is_text(REPLY(",1.5\r\n"), LH_RESP_DOUBLE, "1.5");
     is_text(REPLY(",10\r\n"), LH_RESP_DOUBLE, "10");
@@ -162,7 +173,8 @@ static void doubles(void **state) {
     REFUSED(",\0001\r\n", "not a double");
 }
 
-static void other_lines_that_are_none(void **state) {
+static void other_lines_that_are_none(void **state)
+{
     (void)state;
     REFUSED("#\r\n", "not a boolean");
     REFUSED("#T\r\n", "not a boolean");
@@ -181,7 +193,8 @@ static void other_lines_that_are_none(void **state) {
     REFUSED("*?\r\n", "length is not a number from 0 up");
 }
 
-static void blobs(void **state) {
+static void blobs(void **state)
+{
     (void)state;
     is_text(REPLY("$5\r\nhello\r\n"), LH_RESP_BULK, "hello");
     is_text(REPLY("$0\r\n\r\n"), LH_RESP_BULK, "");
@@ -205,7 +218,8 @@ static void blobs(void **state) {
     REFUSED("$05\r\nhello\r\n", "length is not a number from 0 up");
 }
 
-static void a_reply_needs_all_its_bytes(void **state) {
+static void a_reply_needs_all_its_bytes(void **state)
+{
     (void)state;
     static const char text[] =
         "|1\r\n+ttl\r\n:1\r\n%2\r\n+a\r\n*2\r\n$2\r\nhi\r\n_\r\n=5\r\ntxt:x\r\n~0\r\n";
@@ -215,7 +229,8 @@ static void a_reply_needs_all_its_bytes(void **state) {
     assert_int_equal(consumed_bytes, sizeof text - 1);
 }
 
-static void aggregates_are_trees_in_one_array(void **state) {
+static void aggregates_are_trees_in_one_array(void **state)
+{
     (void)state;
     const struct lh_resp_value *root = REPLY("*4\r\n:1\r\n*2\r\n:2\r\n*0\r\n~1\r\n:3\r\n:4\r\n");
     assert_int_equal(root->type, LH_RESP_ARRAY);
@@ -241,7 +256,8 @@ static void aggregates_are_trees_in_one_array(void **state) {
     assert_int_equal(sum, 5);
 }
 
-static void maps_are_looked_up_in_both_versions(void **state) {
+static void maps_are_looked_up_in_both_versions(void **state)
+{
     (void)state;
     static const char *const texts[] = {
         "%3\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n+token\r\n:77\r\n:5\r\n*1\r\n+x\r\n",
@@ -265,7 +281,8 @@ static void maps_are_looked_up_in_both_versions(void **state) {
     assert_null(lh_resp_get(NULL, "a"));
 }
 
-static void values_are_read_as_what_they_are(void **state) {
+static void values_are_read_as_what_they_are(void **state)
+{
     (void)state;
     struct lh_slice text;
     int64_t integer = 77;
@@ -284,7 +301,8 @@ static void values_are_read_as_what_they_are(void **state) {
     assert_int_equal(integer, 1);
 }
 
-static void attributes_are_left_out(void **state) {
+static void attributes_are_left_out(void **state)
+{
     (void)state;
     is_integer(REPLY("|1\r\n+ttl\r\n:3600\r\n:5\r\n"), 5);
     is_integer(REPLY("|0\r\n:5\r\n"), 5);
@@ -302,7 +320,8 @@ static void attributes_are_left_out(void **state) {
     REFUSED("|-1\r\n", "length is not a number from 0 up");
 }
 
-static void a_push_stands_alone(void **state) {
+static void a_push_stands_alone(void **state)
+{
     (void)state;
     static uint8_t bytes[] = ">2\r\n+message\r\n+x\r\n:7\r\n";
     lh_resp_reply_parser_init(&parser, values, CAPACITY, LIMIT);
@@ -319,7 +338,8 @@ static void a_push_stands_alone(void **state) {
     REFUSED("|1\r\n>1\r\n", "push inside a reply");
 }
 
-static void depth_is_limited(void **state) {
+static void depth_is_limited(void **state)
+{
     (void)state;
     char text[4 * LH_RESP_DEPTH_MAX + 16] = "";
     for (int i = 0; i < LH_RESP_DEPTH_MAX; i++)
@@ -336,7 +356,8 @@ static void depth_is_limited(void **state) {
     assert_string_equal(parser.reason, "nested too deep");
 }
 
-static void the_number_of_values_is_limited(void **state) {
+static void the_number_of_values_is_limited(void **state)
+{
     (void)state;
     char text[4 * CAPACITY + 16] = "*39\r\n";
     for (int i = 0; i < 39; i++)
@@ -352,7 +373,8 @@ static void the_number_of_values_is_limited(void **state) {
     NEEDS_MORE("|40\r\n"); // those of attributes are not kept
 }
 
-static void bytes_are_limited(void **state) {
+static void bytes_are_limited(void **state)
+{
     (void)state;
     // A count is checked against the bytes that could hold it: here 1000 - 7, three bytes each.
     static const char many[] = "more values announced than a reply may hold";
@@ -388,14 +410,16 @@ static void bytes_are_limited(void **state) {
     assert_string_equal(parser.reason, "line too long");
 }
 
-static void malformed_stays_malformed(void **state) {
+static void malformed_stays_malformed(void **state)
+{
     (void)state;
     REFUSED("x", "not a type of this protocol");
     assert_int_equal(lh_resp_reply_parse(&parser, (const uint8_t *)"+OK\r\n", 5, &consumed_bytes),
                      LH_RESP_MALFORMED);
 }
 
-int main(void) {
+int main(void)
+{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(lines),

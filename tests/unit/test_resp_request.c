@@ -19,21 +19,24 @@ static struct lh_resp_request request;
 static uint8_t *whole;  // what the arguments of `request` point into
 static uint8_t *moving; // the same for the parse byte by byte
 
-static int begin(void **state) {
+static int begin(void **state)
+{
     (void)state;
     whole = NULL;
     moving = NULL;
     return 0;
 }
 
-static int end(void **state) {
+static int end(void **state)
+{
     (void)state;
     free(whole);
     free(moving);
     return 0;
 }
 
-static uint8_t *copy_of(uint8_t *old, const void *bytes, size_t size_bytes) {
+static uint8_t *copy_of(uint8_t *old, const void *bytes, size_t size_bytes)
+{
     uint8_t *copy = malloc(size_bytes == 0 ? 1 : size_bytes);
     assert_non_null(copy);
     memcpy(copy, bytes, size_bytes);
@@ -43,7 +46,8 @@ static uint8_t *copy_of(uint8_t *old, const void *bytes, size_t size_bytes) {
 
 // Parses one request from the front of `bytes`, given one more byte at each call.
 static enum lh_resp_result parse_slowly(struct lh_slice bytes, struct lh_resp_request *ret,
-                                        const char **ret_reason) {
+                                        const char **ret_reason)
+{
     struct lh_resp_request_parser slow;
     enum lh_resp_result result = LH_RESP_NEED_MORE;
     lh_resp_request_parser_init(&slow, LIMIT);
@@ -55,7 +59,8 @@ static enum lh_resp_result parse_slowly(struct lh_slice bytes, struct lh_resp_re
     return result;
 }
 
-static enum lh_resp_result parse(struct lh_slice bytes) {
+static enum lh_resp_result parse(struct lh_slice bytes)
+{
     struct lh_resp_request slow;
     const char *slow_reason = NULL;
     whole = copy_of(whole, bytes.data, bytes.size_bytes);
@@ -75,7 +80,8 @@ static enum lh_resp_result parse(struct lh_slice bytes) {
 
 #define NEEDS_MORE(text) assert_int_equal(parse(LH_SLICE(text)), LH_RESP_NEED_MORE)
 
-static void refused(struct lh_slice bytes, const char *reason) {
+static void refused(struct lh_slice bytes, const char *reason)
+{
     assert_int_equal(parse(bytes), LH_RESP_MALFORMED);
     assert_string_equal(parser.reason, reason);
     // It stays so.
@@ -86,7 +92,8 @@ static void refused(struct lh_slice bytes, const char *reason) {
 #define REFUSED(text, reason) refused(LH_SLICE(text), reason)
 
 // Parses `bytes`, all of them, into the arguments that follow, up to NULL.
-static void gives(struct lh_slice bytes, ...) {
+static void gives(struct lh_slice bytes, ...)
+{
     va_list expected;
     size_t count = 0;
     assert_int_equal(parse(bytes), LH_RESP_COMPLETE);
@@ -106,7 +113,8 @@ static void gives(struct lh_slice bytes, ...) {
 
 #define GIVES(text, ...) gives(LH_SLICE(text), __VA_ARGS__)
 
-static void arrays_are_cut_into_arguments(void **state) {
+static void arrays_are_cut_into_arguments(void **state)
+{
     (void)state;
     GIVES("*1\r\n$4\r\nPING\r\n", "PING", NULL);
     GIVES("*3\r\n$5\r\nLEASE\r\n$3\r\nGET\r\n$2\r\ndb\r\n", "LEASE", "GET", "db", NULL);
@@ -115,7 +123,8 @@ static void arrays_are_cut_into_arguments(void **state) {
     GIVES("*0\r\n", NULL);
 }
 
-static void an_array_needs_all_its_bytes(void **state) {
+static void an_array_needs_all_its_bytes(void **state)
+{
     (void)state;
     static const char text[] = "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n";
     for (size_t size_bytes = 0; size_bytes < sizeof text - 1; size_bytes++)
@@ -123,13 +132,15 @@ static void an_array_needs_all_its_bytes(void **state) {
     assert_int_equal(parse(lh_slice_of(text, sizeof text - 1)), LH_RESP_COMPLETE);
 }
 
-static void arguments_may_hold_any_byte(void **state) {
+static void arguments_may_hold_any_byte(void **state)
+{
     (void)state;
     assert_int_equal(parse(LH_SLICE("*1\r\n$4\r\n\0\r\n\xff\r\n")), LH_RESP_COMPLETE);
     assert_true(lh_slice_equal(request.args[0], LH_SLICE("\0\r\n\xff")));
 }
 
-static void requests_follow_each_other(void **state) {
+static void requests_follow_each_other(void **state)
+{
     (void)state;
     static uint8_t bytes[] = "*1\r\n$4\r\nPING\r\nPING\r\n\r\n*1\r\n$4\r\nQUIT\r\n*1";
     size_t at = 0;
@@ -148,7 +159,8 @@ static void requests_follow_each_other(void **state) {
                      LH_RESP_NEED_MORE);
 }
 
-static void there_are_at_most_64_arguments(void **state) {
+static void there_are_at_most_64_arguments(void **state)
+{
     (void)state;
     char text[600] = "*64\r\n";
     for (int i = 0; i < 64; i++)
@@ -168,7 +180,8 @@ static void there_are_at_most_64_arguments(void **state) {
     refused(lh_slice_of_string(text), "too many arguments (at most 64)");
 }
 
-static void lengths_are_numbers_from_0_up(void **state) {
+static void lengths_are_numbers_from_0_up(void **state)
+{
     (void)state;
     static const char reason[] = "length is not a number from 0 up";
     REFUSED("*-1\r\n", reason);
@@ -186,7 +199,8 @@ static void lengths_are_numbers_from_0_up(void **state) {
     REFUSED("*1\r\n$99999999999999999999\r\n", reason);
 }
 
-static void a_request_too_long_is_refused_at_its_header(void **state) {
+static void a_request_too_long_is_refused_at_its_header(void **state)
+{
     (void)state;
     // 4 bytes, then the header of 6, then the argument and its CR LF.
     NEEDS_MORE("*1\r\n$988\r\n");
@@ -200,7 +214,8 @@ static void a_request_too_long_is_refused_at_its_header(void **state) {
     NEEDS_MORE("*2\r\n$1\r\na\r\n$981\r\n");
 }
 
-static void the_longest_request_is_taken(void **state) {
+static void the_longest_request_is_taken(void **state)
+{
     (void)state;
     char text[LIMIT + 1];
     memset(text, 'a', sizeof text);
@@ -218,7 +233,8 @@ static void the_longest_request_is_taken(void **state) {
     refused(lh_slice_of(text, LIMIT), "inline command too long");
 }
 
-static void even_the_smallest_limit_holds(void **state) {
+static void even_the_smallest_limit_holds(void **state)
+{
     (void)state;
     uint8_t empty_array[] = "*0\r\n";
     lh_resp_request_parser_init(&parser, 4);
@@ -230,7 +246,8 @@ static void even_the_smallest_limit_holds(void **state) {
     assert_int_equal(lh_resp_request_parse(&parser, feed, 1, &request), LH_RESP_COMPLETE);
 }
 
-static void lines_do_not_go_on_for_ever(void **state) {
+static void lines_do_not_go_on_for_ever(void **state)
+{
     (void)state;
     char text[64] = "*";
     memset(text + 1, '1', 62);
@@ -238,7 +255,8 @@ static void lines_do_not_go_on_for_ever(void **state) {
     refused(lh_slice_of(text, LH_RESP_HEADER_MAX_BYTES + 1), "length line too long");
 }
 
-static void arrays_hold_bulk_strings_only(void **state) {
+static void arrays_hold_bulk_strings_only(void **state)
+{
     (void)state;
     static const char reason[] = "expected '$' (requests are arrays of bulk strings)";
     REFUSED("*1\r\n*1\r\n$4\r\nPING\r\n", reason);
@@ -248,7 +266,8 @@ static void arrays_hold_bulk_strings_only(void **state) {
     REFUSED("*2\r\n$1\r\na\r\n*", reason);
 }
 
-static void lines_end_in_cr_lf(void **state) {
+static void lines_end_in_cr_lf(void **state)
+{
     (void)state;
     REFUSED("*1\n$4\r\nPING\r\n", "length line does not end in CR LF");
     REFUSED("*1\r\n$4\nPING\r\n", "length line does not end in CR LF");
@@ -259,7 +278,8 @@ static void lines_end_in_cr_lf(void **state) {
     REFUSED("*1\r\n$3\r\nPING\r\n", "bulk string does not end in CR LF");
 }
 
-static void inline_commands_are_split_at_spaces(void **state) {
+static void inline_commands_are_split_at_spaces(void **state)
+{
     (void)state;
     GIVES("PING\r\n", "PING", NULL);
     GIVES("PING\n", "PING", NULL);
@@ -273,7 +293,8 @@ static void inline_commands_are_split_at_spaces(void **state) {
     NEEDS_MORE("PING\r");
 }
 
-static void inline_quotes_are_resolved(void **state) {
+static void inline_quotes_are_resolved(void **state)
+{
     (void)state;
     GIVES("a \"b c\" d\r\n", "a", "b c", "d", NULL);
     GIVES("\"\" ''\r\n", "", "", NULL);
@@ -290,7 +311,8 @@ static void inline_quotes_are_resolved(void **state) {
     assert_true(lh_slice_equal(request.args[0], LH_SLICE("\0")));
 }
 
-static void unbalanced_quotes_are_refused(void **state) {
+static void unbalanced_quotes_are_refused(void **state)
+{
     (void)state;
     static const char reason[] = "unbalanced quotes in an inline command";
     REFUSED("\"abc\r\n", reason);
@@ -306,7 +328,8 @@ static void unbalanced_quotes_are_refused(void **state) {
     NEEDS_MORE("\"abc");
 }
 
-static void strangers_of_other_protocols_are_refused(void **state) {
+static void strangers_of_other_protocols_are_refused(void **state)
+{
     (void)state;
     REFUSED("a\0b\r\n", "zero byte in an inline command");
     REFUSED("POST / HTTP/1.1\r\n", "this is HTTP; this port speaks the Redis protocol");
@@ -315,7 +338,8 @@ static void strangers_of_other_protocols_are_refused(void **state) {
     GIVES("posts\r\n", "posts", NULL);
 }
 
-int main(void) {
+int main(void)
+{
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(arrays_are_cut_into_arguments),

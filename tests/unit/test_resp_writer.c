@@ -16,20 +16,23 @@
 static uint8_t buffer[256];
 static struct lh_writer writer;
 
-static int begin(void **state) {
+static int begin(void **state)
+{
     (void)state;
     writer = lh_writer_of(buffer, sizeof buffer);
     return 0;
 }
 
 // What was written since the last call.
-static void wrote(const char *expected) {
+static void wrote(const char *expected)
+{
     assert_false(writer.failed);
     assert_true(lh_slice_equal(lh_writer_slice(&writer), lh_slice_of_string(expected)));
     begin(NULL);
 }
 
-static void what_both_versions_say_alike(void **state) {
+static void what_both_versions_say_alike(void **state)
+{
     (void)state;
     lh_resp_write_simple(&writer, LH_SLICE("OK"));
     wrote("+OK\r\n");
@@ -47,7 +50,8 @@ static void what_both_versions_say_alike(void **state) {
     wrote("*3\r\n");
 }
 
-static void what_version_2_must_say_otherwise(void **state) {
+static void what_version_2_must_say_otherwise(void **state)
+{
     (void)state;
     lh_resp_write_null(&writer, LH_RESP2);
     wrote("$-1\r\n");
@@ -77,7 +81,8 @@ static void what_version_2_must_say_otherwise(void **state) {
     wrote("=8\r\ntxt:text\r\n");
 }
 
-static void decimals_are_exact(void **state) {
+static void decimals_are_exact(void **state)
+{
     (void)state;
     static const struct {
         int64_t value;
@@ -106,7 +111,8 @@ static void decimals_are_exact(void **state) {
 }
 
 // An error that echoes a client's words must not become two replies.
-static void a_line_cannot_be_broken_from_within(void **state) {
+static void a_line_cannot_be_broken_from_within(void **state)
+{
     (void)state;
     lh_resp_write_error(&writer, LH_SLICE("ERR bad\r\n+OK\r\n\0\x1b\x7f\xc3\xa9"));
     wrote("-ERR bad  +OK     \xc3\xa9\r\n");
@@ -114,7 +120,8 @@ static void a_line_cannot_be_broken_from_within(void **state) {
     wrote("+ \r\n");
 }
 
-static void what_does_not_fit_fails(void **state) {
+static void what_does_not_fit_fails(void **state)
+{
     (void)state;
     for (size_t room_bytes = 0; room_bytes <= 11; room_bytes++) {
         writer = lh_writer_of(buffer, room_bytes);
@@ -126,7 +133,8 @@ static void what_does_not_fit_fails(void **state) {
     }
 }
 
-static void what_is_written_is_read(void **state) {
+static void what_is_written_is_read(void **state)
+{
     (void)state;
     for (int version = 2; version <= 3; version++) {
         enum lh_resp_protocol protocol = version == 2 ? LH_RESP2 : LH_RESP3;
@@ -159,7 +167,8 @@ static void what_is_written_is_read(void **state) {
     }
 }
 
-static void a_request_is_written_with_the_same_functions(void **state) {
+static void a_request_is_written_with_the_same_functions(void **state)
+{
     (void)state;
     struct lh_resp_request_parser parser;
     struct lh_resp_request request;
@@ -174,7 +183,8 @@ static void a_request_is_written_with_the_same_functions(void **state) {
     assert_true(lh_slice_equal(request.args[1], LH_SLICE("\r\n")));
 }
 
-int main(void) {
+int main(void)
+{
 #define TEST(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest tests[] = {
         TEST(what_both_versions_say_alike),

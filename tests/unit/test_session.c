@@ -13,27 +13,31 @@
 
 static struct lh_resp_value values[VALUES_MAX];
 
-static int open_host(void **state) {
+static int open_host(void **state)
+{
     struct lone_host *lone = lone_host_open(lh_ms(MAX_TTL_MS));
     lone_connect(lone, 0);
     *state = lone;
     return 0;
 }
 
-static int close_host(void **state) {
+static int close_host(void **state)
+{
     lone_host_close(*state);
     return 0;
 }
 
 // --- asking and reading ---
 
-static void send_text(struct lone_host *lone, uint32_t client, const char *text) {
+static void send_text(struct lone_host *lone, uint32_t client, const char *text)
+{
     size_t size = strlen(text);
     assert_int_equal(lone_send(lone, client, text, size), size);
 }
 
 // The words of `line`, cut at blanks, as an array of bulk strings.
-static void send_words(struct lone_host *lone, uint32_t client, const char *line) {
+static void send_words(struct lone_host *lone, uint32_t client, const char *line)
+{
     char bytes[LH_SESSION_INPUT_BYTES];
     struct lh_writer writer = lh_writer_of(bytes, sizeof bytes);
     size_t count = 1;
@@ -50,7 +54,8 @@ static void send_words(struct lone_host *lone, uint32_t client, const char *line
 }
 
 // The next reply of `client`, which stays valid until the next is read.
-static const struct lh_resp_value *read_reply(struct lone_host *lone, uint32_t index) {
+static const struct lh_resp_value *read_reply(struct lone_host *lone, uint32_t index)
+{
     static uint8_t bytes[LONE_OUTPUT_BYTES];
     struct lone_client *client = &lone->clients[index];
     struct lh_resp_reply_parser parser;
@@ -64,21 +69,24 @@ static const struct lh_resp_value *read_reply(struct lone_host *lone, uint32_t i
     return values;
 }
 
-static const struct lh_resp_value *ask(struct lone_host *lone, const char *line) {
+static const struct lh_resp_value *ask(struct lone_host *lone, const char *line)
+{
     send_words(lone, 0, line);
     const struct lh_resp_value *reply = read_reply(lone, 0);
     assert_int_equal(lone->clients[0].used, 0);
     return reply;
 }
 
-static void assert_text(const struct lh_resp_value *value, const char *expected) {
+static void assert_text(const struct lh_resp_value *value, const char *expected)
+{
     struct lh_slice text = {NULL, 0};
     assert_true(lh_resp_as_text(value, &text));
     assert_int_equal(text.size_bytes, strlen(expected));
     assert_memory_equal(text.data, expected, text.size_bytes);
 }
 
-static void assert_error(const struct lh_resp_value *reply, const char *part) {
+static void assert_error(const struct lh_resp_value *reply, const char *part)
+{
     char text[2048];
     assert_true(lh_resp_is(reply, LH_RESP_ERROR));
     assert_true(reply->text.size_bytes < sizeof text);
@@ -88,22 +96,26 @@ static void assert_error(const struct lh_resp_value *reply, const char *part) {
         fail_msg("'%s' does not say '%s'", text, part);
 }
 
-static void refuses(struct lone_host *lone, const char *line, const char *part) {
+static void refuses(struct lone_host *lone, const char *line, const char *part)
+{
     assert_error(ask(lone, line), part);
 }
 
-static int64_t number_of(const struct lh_resp_value *map, const char *key) {
+static int64_t number_of(const struct lh_resp_value *map, const char *key)
+{
     int64_t number = -1;
     assert_true(lh_resp_as_integer(lh_resp_get(map, key), &number));
     return number;
 }
 
-static void assert_status(const struct lh_resp_value *reply, const char *status) {
+static void assert_status(const struct lh_resp_value *reply, const char *status)
+{
     assert_text(lh_resp_get(reply, "status"), status);
 }
 
 // Exactly these keys, in this order.
-static void assert_keys(const struct lh_resp_value *map, const char *keys) {
+static void assert_keys(const struct lh_resp_value *map, const char *keys)
+{
     size_t count = 1;
     for (const char *at = keys; *at != '\0'; at++)
         count += *at == ' ';
@@ -119,7 +131,8 @@ static void assert_keys(const struct lh_resp_value *map, const char *keys) {
 
 // --- bytes ---
 
-static void answers_ping_as_array_and_inline(void **state) {
+static void answers_ping_as_array_and_inline(void **state)
+{
     assert_text(ask(*state, "PING"), "PONG");
     assert_text(ask(*state, "ping hello"), "hello");
     send_text(*state, 0, "PING\r\n");
@@ -128,7 +141,8 @@ static void answers_ping_as_array_and_inline(void **state) {
     assert_text(read_reply(*state, 0), "two words");
 }
 
-static void takes_a_request_in_single_bytes(void **state) {
+static void takes_a_request_in_single_bytes(void **state)
+{
     struct lone_host *lone = *state;
     const char request[] = "*2\r\n$4\r\nECHO\r\n$3\r\na\r\n\r\n";
     for (size_t i = 0; i < sizeof request - 1; i++) {
@@ -138,7 +152,8 @@ static void takes_a_request_in_single_bytes(void **state) {
     assert_text(read_reply(lone, 0), "a\r\n");
 }
 
-static void handles_one_command_a_step_and_says_that_more_wait(void **state) {
+static void handles_one_command_a_step_and_says_that_more_wait(void **state)
+{
     struct lone_host *lone = *state;
     const char requests[] = "PING a\r\nPING b\r\nPI";
     lone_bytes(lone, 0, requests, sizeof requests - 1);
@@ -156,7 +171,8 @@ static void handles_one_command_a_step_and_says_that_more_wait(void **state) {
     assert_false(lone->again);
 }
 
-static void answers_a_long_pipeline_in_order(void **state) {
+static void answers_a_long_pipeline_in_order(void **state)
+{
     struct lone_host *lone = *state;
     static char requests[200 * 16];
     size_t size = 0;
@@ -170,12 +186,14 @@ static void answers_a_long_pipeline_in_order(void **state) {
     }
 }
 
-static void passes_over_empty_requests(void **state) {
+static void passes_over_empty_requests(void **state)
+{
     send_text(*state, 0, "\r\n*0\r\n\r\nPING\r\n");
     assert_text(read_reply(*state, 0), "PONG");
 }
 
-static void ends_the_connection_after_malformed_bytes(void **state) {
+static void ends_the_connection_after_malformed_bytes(void **state)
+{
     struct lone_host *lone = *state;
     send_words(lone, 0, "PING");
     assert_text(read_reply(lone, 0), "PONG");
@@ -194,7 +212,8 @@ static void ends_the_connection_after_malformed_bytes(void **state) {
 #define ECHO_FRAME_BYTES strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n\r\n")
 
 // A request of `size` bytes: ECHO and one argument that fills it.
-static size_t echo_of(size_t size, char *ret) {
+static size_t echo_of(size_t size, char *ret)
+{
     size_t length = size - ECHO_FRAME_BYTES;
     size_t used = (size_t)sprintf(ret, "*2\r\n$4\r\nECHO\r\n$%zu\r\n", length);
     memset(ret + used, 'x', length);
@@ -202,7 +221,8 @@ static size_t echo_of(size_t size, char *ret) {
     return used + length + 2;
 }
 
-static void takes_a_request_of_the_whole_buffer(void **state) {
+static void takes_a_request_of_the_whole_buffer(void **state)
+{
     char request[8192];
     size_t size = echo_of(LH_SESSION_INPUT_BYTES, request);
     assert_int_equal(size, LH_SESSION_INPUT_BYTES);
@@ -210,7 +230,8 @@ static void takes_a_request_of_the_whole_buffer(void **state) {
     assert_int_equal(read_reply(*state, 0)->text.size_bytes, size - ECHO_FRAME_BYTES);
 }
 
-static void refuses_a_longer_request_and_names_the_limit(void **state) {
+static void refuses_a_longer_request_and_names_the_limit(void **state)
+{
     struct lone_host *lone = *state;
     char request[8192];
     echo_of(LH_SESSION_INPUT_BYTES + 1, request);
@@ -219,7 +240,8 @@ static void refuses_a_longer_request_and_names_the_limit(void **state) {
     assert_true(lone->clients[0].closed);
 }
 
-static void refuses_a_longer_inline_request(void **state) {
+static void refuses_a_longer_inline_request(void **state)
+{
     struct lone_host *lone = *state;
     char request[LH_SESSION_INPUT_BYTES];
     memset(request, 'x', sizeof request);
@@ -228,7 +250,8 @@ static void refuses_a_longer_inline_request(void **state) {
     assert_true(lone->clients[0].closed);
 }
 
-static void keeps_what_comes_while_a_request_is_pending(void **state) {
+static void keeps_what_comes_while_a_request_is_pending(void **state)
+{
     struct lone_host *lone = *state;
     const char requests[] = "LEASE GET a\r\nPING b\r\n";
     lone->slow = true;
@@ -246,7 +269,8 @@ static void keeps_what_comes_while_a_request_is_pending(void **state) {
     assert_text(read_reply(lone, 0), "b");
 }
 
-static void takes_no_more_than_a_buffer_while_a_request_is_pending(void **state) {
+static void takes_no_more_than_a_buffer_while_a_request_is_pending(void **state)
+{
     struct lone_host *lone = *state;
     char ahead[LH_SESSION_INPUT_BYTES];
     lone->slow = true;
@@ -262,7 +286,8 @@ static void takes_no_more_than_a_buffer_while_a_request_is_pending(void **state)
     assert_int_equal(lh_host_room(lone->host, 0), LH_SESSION_INPUT_BYTES);
 }
 
-static void forgets_the_request_of_a_client_that_left(void **state) {
+static void forgets_the_request_of_a_client_that_left(void **state)
+{
     struct lone_host *lone = *state;
     lone->slow = true;
     send_words(lone, 0, "LEASE ACQUIRE a");
@@ -278,7 +303,8 @@ static void forgets_the_request_of_a_client_that_left(void **state) {
 
 // --- commands that are none ---
 
-static void suggests_what_was_meant(void **state) {
+static void suggests_what_was_meant(void **state)
+{
     refuses(*state, "LEASSE GET a", "ERR unknown command 'LEASSE': did you mean LEASE?");
     refuses(*state, "pign", "unknown command 'pign': did you mean PING?");
     refuses(*state, "acquire a", "unknown command 'acquire': did you mean LEASE ACQUIRE?");
@@ -292,7 +318,8 @@ static void suggests_what_was_meant(void **state) {
     refuses(*state, "LEASE|GET a", "unknown command");
 }
 
-static void shows_the_usage_when_words_are_missing_or_too_many(void **state) {
+static void shows_the_usage_when_words_are_missing_or_too_many(void **state)
+{
     refuses(*state, "LEASE ACQUIRE",
             "ERR wrong number of arguments for 'LEASE': the usage is LEASE ACQUIRE name [TTL "
             "duration] [HOLDER holder] [WAIT duration] [TIMEOUT duration] [ID id]");
@@ -303,7 +330,8 @@ static void shows_the_usage_when_words_are_missing_or_too_many(void **state) {
     refuses(*state, "PING a b", "wrong number of arguments for 'ping' command");
 }
 
-static void echoes_no_byte_that_could_forge_a_reply(void **state) {
+static void echoes_no_byte_that_could_forge_a_reply(void **state)
+{
     const char bytes[] = "*1\r\n$13\r\na\r\n+OK\r\n\x1b[2J\xff\r\n";
     send_text(*state, 0, bytes);
     const struct lh_resp_value *reply = read_reply(*state, 0);
@@ -311,7 +339,8 @@ static void echoes_no_byte_that_could_forge_a_reply(void **state) {
     assert_int_equal(((struct lone_host *)*state)->clients[0].used, 0);
 }
 
-static void cuts_long_words_between_characters(void **state) {
+static void cuts_long_words_between_characters(void **state)
+{
     char line[300] = "LEASE GET ";
     for (int i = 0; i < 100; i++)
         strcat(line, "\xc3\xa9"); // 200 bytes of name
@@ -321,14 +350,16 @@ static void cuts_long_words_between_characters(void **state) {
 
 // --- names, durations, tokens, options ---
 
-static void repeat(char *ret, const char *before, char byte, size_t count, const char *behind) {
+static void repeat(char *ret, const char *before, char byte, size_t count, const char *behind)
+{
     size_t size = strlen(before);
     memcpy(ret, before, size);
     memset(ret + size, byte, count);
     strcpy(ret + size + count, behind);
 }
 
-static void takes_names_of_1_to_255_bytes(void **state) {
+static void takes_names_of_1_to_255_bytes(void **state)
+{
     char line[512];
     assert_status(ask(*state, "LEASE GET a"), "free");
     repeat(line, "LEASE GET ", 'n', 255, "");
@@ -343,7 +374,8 @@ static void takes_names_of_1_to_255_bytes(void **state) {
     refuses(*state, "LEASE GET \xff", "BADNAME");
 }
 
-static void takes_ttls_from_50_ms_to_max_ttl(void **state) {
+static void takes_ttls_from_50_ms_to_max_ttl(void **state)
+{
     assert_status(ask(*state, "LEASE ACQUIRE a TTL 50ms"), "granted");
     refuses(*state, "LEASE ACQUIRE b TTL 49ms", "BADTTL TTL '49ms' is below the least, 50ms");
     assert_status(ask(*state, "LEASE ACQUIRE b TTL 60s"), "granted");
@@ -355,7 +387,8 @@ static void takes_ttls_from_50_ms_to_max_ttl(void **state) {
     assert_int_equal(number_of(ask(*state, "LEASE ACQUIRE e"), "ttl-ms"), 10000);
 }
 
-static void the_default_ttl_is_at_most_max_ttl(void **state) {
+static void the_default_ttl_is_at_most_max_ttl(void **state)
+{
     (void)state;
     struct lone_host *lone = lone_host_open(lh_ms(1500));
     lone_connect(lone, 0);
@@ -364,7 +397,8 @@ static void the_default_ttl_is_at_most_max_ttl(void **state) {
     lone_host_close(lone);
 }
 
-static void takes_tokens_that_can_be(void **state) {
+static void takes_tokens_that_can_be(void **state)
+{
     assert_status(ask(*state, "LEASE RENEW a 65793 h"), "lost");
     refuses(*state, "LEASE RENEW a 0 h", "ERR '0' is no token");
     refuses(*state, "LEASE RENEW a 65535 h", "is no token"); // its counter is 0
@@ -374,7 +408,8 @@ static void takes_tokens_that_can_be(void **state) {
     refuses(*state, "LEASE RENEW a 65793 ", "ERR the holder '' is not 1 to 255 bytes");
 }
 
-static void takes_each_option_once_with_a_value(void **state) {
+static void takes_each_option_once_with_a_value(void **state)
+{
     refuses(*state, "LEASE ACQUIRE a TTL 1s ttl 2s", "ERR option TTL is given twice");
     refuses(*state, "LEASE ACQUIRE a TTL 1s WAIT", "ERR option WAIT has no value: it takes name");
     refuses(*state, "LEASE ACQUIRE a TTLL 1s",
@@ -393,7 +428,8 @@ static void takes_each_option_once_with_a_value(void **state) {
 
 // --- leases ---
 
-static void grants_with_exactly_the_promised_keys(void **state) {
+static void grants_with_exactly_the_promised_keys(void **state)
+{
     const struct lh_resp_value *reply = ask(*state, "LEASE ACQUIRE a HOLDER h TTL 5s");
     assert_true(lh_resp_is(reply, LH_RESP_ARRAY));
     assert_keys(reply, "status name token holder node ttl-ms until-ns rate-ppm");
@@ -412,7 +448,8 @@ static void grants_with_exactly_the_promised_keys(void **state) {
     assert_int_equal(number_of(reply, "until-ns"), 0);
 }
 
-static void makes_a_holder_that_says_where_it_came_from(void **state) {
+static void makes_a_holder_that_says_where_it_came_from(void **state)
+{
     struct lh_slice holder;
     assert_true(lh_resp_as_text(lh_resp_get(ask(*state, "LEASE ACQUIRE a"), "holder"), &holder));
     assert_int_equal(holder.size_bytes, strlen("client-1@node1:") + 16);
@@ -423,7 +460,8 @@ static void makes_a_holder_that_says_where_it_came_from(void **state) {
     assert_memory_not_equal(holder.data, first, holder.size_bytes);
 }
 
-static void renews_and_releases_what_it_was_granted(void **state) {
+static void renews_and_releases_what_it_was_granted(void **state)
+{
     char line[256];
     int64_t token = number_of(ask(*state, "LEASE ACQUIRE a HOLDER h TTL 5s"), "token");
     lone_advance(*state, 1000);
@@ -446,7 +484,8 @@ static void renews_and_releases_what_it_was_granted(void **state) {
     assert_status(ask(*state, "LEASE GET a"), "free");
 }
 
-static void the_same_id_is_the_same_request(void **state) {
+static void the_same_id_is_the_same_request(void **state)
+{
     int64_t token = number_of(ask(*state, "LEASE ACQUIRE a HOLDER h ID 1"), "token");
     const struct lh_resp_value *reply = ask(*state, "LEASE ACQUIRE a HOLDER h ID 1");
     assert_status(reply, "granted");
@@ -461,7 +500,8 @@ static void the_same_id_is_the_same_request(void **state) {
     assert_status(ask(*state, "LEASE ACQUIRE a HOLDER h ID 2"), "granted");
 }
 
-static void revokes(void **state) {
+static void revokes(void **state)
+{
     assert_status(ask(*state, "LEASE REVOKE a"), "free");
     ask(*state, "LEASE ACQUIRE a HOLDER h TTL 5s");
     const struct lh_resp_value *reply = ask(*state, "LEASE REVOKE a");
@@ -470,7 +510,8 @@ static void revokes(void **state) {
     assert_text(lh_resp_get(reply, "holder"), "h");
 }
 
-static void shows_a_lease(void **state) {
+static void shows_a_lease(void **state)
+{
     static const char keys[] = "status name token holder node remaining-ns age-ns renewals "
                                "renewed-ago-ns next-owner-min-ns next-owner-max-ns reason";
     assert_keys(ask(*state, "LEASE GET a"), keys);
@@ -483,7 +524,8 @@ static void shows_a_lease(void **state) {
     assert_true(number_of(reply, "remaining-ns") <= 4 * LH_NS_PER_S);
 }
 
-static void lists_in_pages(void **state) {
+static void lists_in_pages(void **state)
+{
     char line[64];
     for (int i = 0; i < 30; i++) {
         snprintf(line, sizeof line, "LEASE ACQUIRE list-%02d HOLDER h", i);
@@ -513,7 +555,8 @@ static void lists_in_pages(void **state) {
     assert_int_equal(lh_resp_get(ask(*state, "LEASE LIST"), "leases")->child_count, 31);
 }
 
-static void says_that_there_is_no_quorum(void **state) {
+static void says_that_there_is_no_quorum(void **state)
+{
     struct lone_host *lone = *state;
     int64_t token = number_of(ask(*state, "LEASE ACQUIRE held HOLDER h TTL 60s"), "token");
     char line[128];
@@ -533,7 +576,8 @@ static void says_that_there_is_no_quorum(void **state) {
     assert_int_equal(number_of(reply, "rate-ppm"), 10000);
 }
 
-static void refuses_leases_once_halted(void **state) {
+static void refuses_leases_once_halted(void **state)
+{
     struct lone_host *lone = *state;
     lone->host->halted = "its clock is broken";
     refuses(lone, "LEASE ACQUIRE a", "NOTREADY this node has stopped serving: its clock is broken");
@@ -543,13 +587,15 @@ static void refuses_leases_once_halted(void **state) {
 
 // --- subscriptions ---
 
-static void assert_push(const struct lh_resp_value *push, const char *what, const char *channel) {
+static void assert_push(const struct lh_resp_value *push, const char *what, const char *channel)
+{
     assert_int_equal(push->child_count, 3);
     assert_text(lh_resp_child(push, 0), what);
     assert_text(lh_resp_child(push, 1), channel);
 }
 
-static void confirms_a_subscription_before_its_first_message(void **state) {
+static void confirms_a_subscription_before_its_first_message(void **state)
+{
     struct lone_host *lone = *state;
     send_words(lone, 0, "SUBSCRIBE lease:a");
     const struct lh_resp_value *push = read_reply(lone, 0);
@@ -562,7 +608,8 @@ static void confirms_a_subscription_before_its_first_message(void **state) {
                                         "\"holder\":\"\",\"node\":0,\"remaining_ms\":0}");
 }
 
-static void tells_watchers_of_changes_in_order(void **state) {
+static void tells_watchers_of_changes_in_order(void **state)
+{
     struct lone_host *lone = *state;
     lone_connect(lone, 1);
     send_words(lone, 1, "HELLO 3");
@@ -584,7 +631,8 @@ static void tells_watchers_of_changes_in_order(void **state) {
     assert_status(read_reply(lone, 1), "held");
 }
 
-static void a_subscriber_of_version_2_may_do_little_else(void **state) {
+static void a_subscriber_of_version_2_may_do_little_else(void **state)
+{
     struct lone_host *lone = *state;
     send_words(lone, 0, "SUBSCRIBE lease:a lease:b");
     for (int i = 0; i < 4; i++)
@@ -604,7 +652,8 @@ static void a_subscriber_of_version_2_may_do_little_else(void **state) {
     assert_true(lh_resp_is(lh_resp_child(push, 1), LH_RESP_NULL));
 }
 
-static void refuses_channels_that_are_none(void **state) {
+static void refuses_channels_that_are_none(void **state)
+{
     refuses(*state, "SUBSCRIBE news", "ERR 'news' is no channel: subscribe to lease:NAME");
     refuses(*state, "SUBSCRIBE lease:", "is no channel");
     refuses(*state, "SUBSCRIBE lease:a lease:@b", "BADNAME");
@@ -614,7 +663,8 @@ static void refuses_channels_that_are_none(void **state) {
     assert_status(ask(*state, "LEASE GET a"), "free"); // nothing is watched
 }
 
-static void subscribes_to_32_channels_at_once_and_no_more(void **state) {
+static void subscribes_to_32_channels_at_once_and_no_more(void **state)
+{
     struct lone_host *lone = *state;
     char line[1024] = "SUBSCRIBE";
     for (int i = 0; i < 32; i++)
@@ -630,7 +680,8 @@ static void subscribes_to_32_channels_at_once_and_no_more(void **state) {
     assert_int_equal(lone->host->machine.count, 0);
 }
 
-static void says_so_when_no_watch_is_free(void **state) {
+static void says_so_when_no_watch_is_free(void **state)
+{
     struct lone_host *lone = *state;
     lone->host->watches.capacity = 1;
     send_words(lone, 0, "SUBSCRIBE lease:a lease:b");
@@ -648,7 +699,8 @@ static void says_so_when_no_watch_is_free(void **state) {
     assert_int_equal(lone->clients[0].used, 0);
 }
 
-static void a_message_without_room_is_told_with_the_next_answer(void **state) {
+static void a_message_without_room_is_told_with_the_next_answer(void **state)
+{
     struct lone_host *lone = *state;
     struct lh_watch *watch = lone->host->watches.pool;
     send_words(lone, 0, "SUBSCRIBE lease:a");
@@ -668,7 +720,8 @@ static void a_message_without_room_is_told_with_the_next_answer(void **state) {
 
 // --- the connection ---
 
-static void says_hello_in_both_versions(void **state) {
+static void says_hello_in_both_versions(void **state)
+{
     const struct lh_resp_value *reply = ask(*state, "HELLO");
     assert_true(lh_resp_is(reply, LH_RESP_ARRAY));
     assert_keys(reply, "server version proto id mode role modules");
@@ -687,7 +740,8 @@ static void says_hello_in_both_versions(void **state) {
     assert_true(lh_resp_is(ask(*state, "HELLO 3 AUTH default x SETNAME y"), LH_RESP_MAP));
 }
 
-static void knows_no_passwords_and_one_database(void **state) {
+static void knows_no_passwords_and_one_database(void **state)
+{
     refuses(*state, "AUTH x",
             "ERR AUTH <password> called without any password configured for the default user. Are "
             "you sure your configuration is correct?");
@@ -698,7 +752,8 @@ static void knows_no_passwords_and_one_database(void **state) {
     refuses(*state, "SELECT x", "ERR invalid DB index");
 }
 
-static void takes_what_clients_say_about_themselves(void **state) {
+static void takes_what_clients_say_about_themselves(void **state)
+{
     assert_int_equal(ask(*state, "CLIENT ID")->integer, 1);
     assert_true(lh_resp_is(ask(*state, "CLIENT GETNAME"), LH_RESP_NULL));
     assert_text(ask(*state, "CLIENT SETNAME worker-1"), "OK");
@@ -721,7 +776,8 @@ static void takes_what_clients_say_about_themselves(void **state) {
         "id=1 name= flags=N db=0 sub=0 psub=0 qbuf=0 resp=2 lib-name=ioredis lib-ver=5.4.1\n");
 }
 
-static void lists_its_clients(void **state) {
+static void lists_its_clients(void **state)
+{
     struct lone_host *lone = *state;
     lone_connect(lone, 3);
     send_words(lone, 3, "SUBSCRIBE lease:a");
@@ -730,7 +786,8 @@ static void lists_its_clients(void **state) {
                 "id=2 name= flags=P db=0 sub=1 psub=0 qbuf=0 resp=2 lib-name= lib-ver=\n");
 }
 
-static void resets_to_what_a_new_connection_is(void **state) {
+static void resets_to_what_a_new_connection_is(void **state)
+{
     struct lone_host *lone = *state;
     ask(lone, "CLIENT SETNAME me");
     send_words(lone, 0, "SUBSCRIBE lease:a");
@@ -743,7 +800,8 @@ static void resets_to_what_a_new_connection_is(void **state) {
     assert_true(lh_resp_is(ask(lone, "LEASE GET a"), LH_RESP_ARRAY));
 }
 
-static void quits(void **state) {
+static void quits(void **state)
+{
     struct lone_host *lone = *state;
     send_text(lone, 0, "QUIT\r\nPING\r\n");
     assert_text(read_reply(lone, 0), "OK");
@@ -756,7 +814,8 @@ static void quits(void **state) {
 
 // --- what the server says of itself ---
 
-static bool holds_line(struct lh_slice text, const char *line) {
+static bool holds_line(struct lh_slice text, const char *line)
+{
     char copy[8192];
     assert_true(text.size_bytes < sizeof copy);
     memcpy(copy, text.data, text.size_bytes);
@@ -764,7 +823,8 @@ static bool holds_line(struct lh_slice text, const char *line) {
     return strstr(copy, line) != NULL;
 }
 
-static void info_passes_a_ready_check(void **state) {
+static void info_passes_a_ready_check(void **state)
+{
     struct lh_slice text;
     assert_true(lh_resp_as_text(ask(*state, "INFO"), &text));
     assert_true(holds_line(text, "\r\nloading:0\r\n"));
@@ -779,7 +839,8 @@ static void info_passes_a_ready_check(void **state) {
     assert_text(ask(*state, "INFO keyspace"), "");
 }
 
-static void status_is_one_nested_map(void **state) {
+static void status_is_one_nested_map(void **state)
+{
     ask(*state, "LEASE ACQUIRE a");
     ask(*state, "HELLO 3");
     const struct lh_resp_value *reply = ask(*state, "CLUSTER STATUS");
@@ -794,7 +855,8 @@ static void status_is_one_nested_map(void **state) {
     assert_int_equal(number_of(lh_resp_get(reply, "counters"), "acquired"), 1);
 }
 
-static void describes_every_command_it_has(void **state) {
+static void describes_every_command_it_has(void **state)
+{
     ask(*state, "HELLO 3");
     int64_t count = ask(*state, "COMMAND COUNT")->integer;
     assert_int_equal(ask(*state, "COMMAND")->child_count, count);
@@ -816,14 +878,16 @@ static void describes_every_command_it_has(void **state) {
     assert_text(lh_resp_get(lh_resp_child(arguments, 1), "name"), "duration");
 }
 
-static void every_group_has_help(void **state) {
+static void every_group_has_help(void **state)
+{
     assert_int_equal(ask(*state, "LEASE HELP")->child_count, 14);
     assert_int_equal(ask(*state, "cluster help")->child_count, 4);
     assert_true(lh_resp_is(ask(*state, "CLIENT HELP"), LH_RESP_ARRAY));
     assert_true(lh_resp_is(ask(*state, "COMMAND HELP"), LH_RESP_ARRAY));
 }
 
-static void the_table_holds_what_the_code_relies_on(void **state) {
+static void the_table_holds_what_the_code_relies_on(void **state)
+{
     (void)state;
     for (size_t i = 0; i < lh_command_count; i++) {
         const struct lh_command *command = &lh_commands[i];
@@ -842,7 +906,8 @@ static void the_table_holds_what_the_code_relies_on(void **state) {
     }
 }
 
-static void what_does_not_fit_is_refused_instead(void **state) {
+static void what_does_not_fit_is_refused_instead(void **state)
+{
     struct lone_host *lone = *state;
     lh_host_effects_clear(lone->effects);
     struct lh_writer writer = lh_reply_begin(lone->effects);
@@ -866,7 +931,8 @@ static void what_does_not_fit_is_refused_instead(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_host, close_host)
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         CASE(answers_ping_as_array_and_inline),
         CASE(takes_a_request_in_single_bytes),

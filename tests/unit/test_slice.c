@@ -12,7 +12,8 @@
 
 static const struct lh_slice nothing = {NULL, 0};
 
-static void a_literal_has_no_terminator(void **state) {
+static void a_literal_has_no_terminator(void **state)
+{
     (void)state;
     static const struct lh_slice fixed = LH_SLICE_INIT("LEASE");
     assert_int_equal(fixed.size_bytes, 5);
@@ -23,7 +24,8 @@ static void a_literal_has_no_terminator(void **state) {
     assert_true(lh_slice_equal(fixed, lh_slice_of("LEASE!", 5)));
 }
 
-static void equal_needs_every_byte_and_the_size(void **state) {
+static void equal_needs_every_byte_and_the_size(void **state)
+{
     (void)state;
     assert_true(lh_slice_equal(LH_SLICE("abc"), LH_SLICE("abc")));
     assert_false(lh_slice_equal(LH_SLICE("abc"), LH_SLICE("abd")));
@@ -34,7 +36,8 @@ static void equal_needs_every_byte_and_the_size(void **state) {
     assert_false(lh_slice_equal(nothing, LH_SLICE("a")));
 }
 
-static void case_is_ignored_for_ascii_letters_only(void **state) {
+static void case_is_ignored_for_ascii_letters_only(void **state)
+{
     (void)state;
     for (unsigned a = 0; a < 256; a++) {
         for (unsigned b = 0; b < 256; b++) {
@@ -52,7 +55,8 @@ static void case_is_ignored_for_ascii_letters_only(void **state) {
     assert_true(lh_slice_equal_ignoring_case(nothing, nothing));
 }
 
-static void a_prefix_may_be_empty_or_the_whole(void **state) {
+static void a_prefix_may_be_empty_or_the_whole(void **state)
+{
     (void)state;
     assert_true(lh_slice_has_prefix(LH_SLICE("lease:db"), LH_SLICE("lease:")));
     assert_true(lh_slice_has_prefix(LH_SLICE("lease:"), LH_SLICE("lease:")));
@@ -62,7 +66,8 @@ static void a_prefix_may_be_empty_or_the_whole(void **state) {
     assert_true(lh_slice_has_prefix(nothing, nothing));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_literal_has_no_terminator),
         cmocka_unit_test(equal_needs_every_byte_and_the_size),

@@ -13,7 +13,8 @@
 #define ACCEPTED(text) assert_true(lh_utf8_name_valid(LH_SLICE(text)))
 #define REFUSED(text) assert_false(lh_utf8_name_valid(LH_SLICE(text)))
 
-static void a_name_has_1_to_255_bytes(void **state) {
+static void a_name_has_1_to_255_bytes(void **state)
+{
     (void)state;
     uint8_t name[256];
     memset(name, 'a', sizeof name);
@@ -23,7 +24,8 @@ static void a_name_has_1_to_255_bytes(void **state) {
     assert_false(lh_utf8_name_valid(lh_slice_of(name, 256)));
 }
 
-static void a_name_has_no_control_characters(void **state) {
+static void a_name_has_no_control_characters(void **state)
+{
     (void)state;
     for (unsigned byte = 0; byte < 0x80; byte++) {
         uint8_t name[3] = {'a', (uint8_t)byte, 'b'};
@@ -37,7 +39,8 @@ static void a_name_has_no_control_characters(void **state) {
     ACCEPTED("\xe2\x80\xa8"); // U+2028 separates lines but is no control character
 }
 
-static void a_name_is_wellformed_utf8(void **state) {
+static void a_name_is_wellformed_utf8(void **state)
+{
     (void)state;
     ACCEPTED("sch\xc3\xb6n \xe2\x82\xac \xf0\x9f\x98\x80");
     REFUSED("\x80");
@@ -62,7 +65,8 @@ static void a_name_is_wellformed_utf8(void **state) {
     REFUSED("\xff");
 }
 
-static void a_name_does_not_end_inside_a_character(void **state) {
+static void a_name_does_not_end_inside_a_character(void **state)
+{
     (void)state;
     REFUSED("a\xc3");
     REFUSED("a\xe2\x82");
@@ -74,7 +78,8 @@ static void a_name_does_not_end_inside_a_character(void **state) {
     REFUSED("\xf0\x9f\x98g");
 }
 
-static int64_t duration_ms(const char *text) {
+static int64_t duration_ms(const char *text)
+{
     struct lh_duration duration = {-1};
     const char *reason = NULL;
     if (!lh_duration_parse(lh_slice_of_string(text), &duration, &reason))
@@ -84,7 +89,8 @@ static int64_t duration_ms(const char *text) {
     return duration.ns / LH_NS_PER_MS;
 }
 
-static const char *duration_refusal(const char *text) {
+static const char *duration_refusal(const char *text)
+{
     struct lh_duration duration = {-77};
     const char *reason = NULL;
     assert_false(lh_duration_parse(lh_slice_of_string(text), &duration, &reason));
@@ -93,7 +99,8 @@ static const char *duration_refusal(const char *text) {
     return reason;
 }
 
-static void durations_have_four_units(void **state) {
+static void durations_have_four_units(void **state)
+{
     (void)state;
     assert_int_equal(duration_ms("300ms"), 300);
     assert_int_equal(duration_ms("10s"), 10000);
@@ -105,7 +112,8 @@ static void durations_have_four_units(void **state) {
     assert_int_equal(duration_ms("007s"), 7000);
 }
 
-static void durations_are_exact_decimals(void **state) {
+static void durations_are_exact_decimals(void **state)
+{
     (void)state;
     assert_int_equal(duration_ms("1.5s"), 1500);
     assert_int_equal(duration_ms("1.5"), 1500);
@@ -127,7 +135,8 @@ static void durations_are_exact_decimals(void **state) {
                         "it must be a whole number of milliseconds");
 }
 
-static void durations_must_be_understood_whole(void **state) {
+static void durations_must_be_understood_whole(void **state)
+{
     (void)state;
     assert_string_equal(duration_refusal(""), "it is empty");
     static const char *const starts[] = {"-1s", "+1s", " 1s", ".5s", "s", "ms", "x", "inf", "\t1"};
@@ -147,7 +156,8 @@ static void durations_must_be_understood_whole(void **state) {
     assert_false(lh_duration_parse(LH_SLICE("1s\0"), &duration, &reason));
 }
 
-static void durations_do_not_wrap(void **state) {
+static void durations_do_not_wrap(void **state)
+{
     (void)state;
     static const char too_long[] = "it is longer than 292 years, more than can be counted";
     assert_int_equal(duration_ms("9223372036854ms"), INT64_MAX / LH_NS_PER_MS);
@@ -161,7 +171,8 @@ static void durations_do_not_wrap(void **state) {
     assert_string_equal(duration_refusal("99999999999999999999999999999999999999h"), too_long);
 }
 
-static void unsigned_integers(void **state) {
+static void unsigned_integers(void **state)
+{
     (void)state;
     uint64_t value = 77;
     assert_true(lh_u64_parse(LH_SLICE("0"), &value));
@@ -189,7 +200,8 @@ static void unsigned_integers(void **state) {
     assert_true(value == 77);
 }
 
-static void signed_integers(void **state) {
+static void signed_integers(void **state)
+{
     (void)state;
     int64_t value = 77;
     assert_true(lh_i64_parse(LH_SLICE("9223372036854775807"), &value));
@@ -209,7 +221,8 @@ static void signed_integers(void **state) {
     assert_true(value == 77);
 }
 
-static void integers_print_as_they_parse(void **state) {
+static void integers_print_as_they_parse(void **state)
+{
     (void)state;
     char text[LH_INTEGER_TEXT_BYTES];
     uint64_t power = 1;
@@ -239,7 +252,8 @@ static void integers_print_as_they_parse(void **state) {
     assert_string_equal(text, "100");
 }
 
-static void json_text(const struct lh_slice text, const char *expected) {
+static void json_text(const struct lh_slice text, const char *expected)
+{
     uint8_t buffer[256];
     struct lh_writer writer = lh_writer_of(buffer, sizeof buffer);
     lh_json_string(&writer, text);
@@ -247,7 +261,8 @@ static void json_text(const struct lh_slice text, const char *expected) {
     assert_true(lh_slice_equal(lh_writer_slice(&writer), lh_slice_of_string(expected)));
 }
 
-static void json_strings_are_escaped(void **state) {
+static void json_strings_are_escaped(void **state)
+{
     (void)state;
     json_text(LH_SLICE(""), "\"\"");
     json_text(LH_SLICE("plain / text"), "\"plain / text\"");
@@ -261,7 +276,8 @@ static void json_strings_are_escaped(void **state) {
               "\"\\ufffda\\ufffd\\ufffd\"");
 }
 
-static void json_that_does_not_fit_fails(void **state) {
+static void json_that_does_not_fit_fails(void **state)
+{
     (void)state;
     uint8_t buffer[8];
     struct lh_writer writer = lh_writer_of(buffer, 8);
@@ -272,7 +288,8 @@ static void json_that_does_not_fit_fails(void **state) {
     assert_true(writer.failed);
 }
 
-static void hex_goes_both_ways(void **state) {
+static void hex_goes_both_ways(void **state)
+{
     (void)state;
     uint8_t all[256];
     uint8_t back[256];
@@ -291,7 +308,8 @@ static void hex_goes_both_ways(void **state) {
     assert_true(lh_hex_decode(LH_SLICE(""), back, 0));
 }
 
-static void hex_of_another_size_or_alphabet_is_refused(void **state) {
+static void hex_of_another_size_or_alphabet_is_refused(void **state)
+{
     (void)state;
     uint8_t back[2] = {7, 7};
     static const char *const refused[] = {"",     "00",   "000",  "00000", "000000", "00g0", "/000",
@@ -303,7 +321,8 @@ static void hex_of_another_size_or_alphabet_is_refused(void **state) {
     assert_int_equal(back[1], 7);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_has_1_to_255_bytes),
         cmocka_unit_test(a_name_has_no_control_characters),

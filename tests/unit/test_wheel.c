@@ -17,23 +17,27 @@
 static struct lh_wheel wheel;
 static struct lh_wheel_timer timers[600];
 
-static struct lh_instant at(int64_t ns) {
+static struct lh_instant at(int64_t ns)
+{
     return (struct lh_instant){ns};
 }
 
-static int begin_empty(void **state) {
+static int begin_empty(void **state)
+{
     (void)state;
     memset(timers, 0, sizeof timers);
     lh_wheel_init(&wheel, at(1000));
     return 0;
 }
 
-static void schedule(size_t i, int64_t deadline_ns) {
+static void schedule(size_t i, int64_t deadline_ns)
+{
     lh_wheel_schedule(&wheel, &timers[i], at(deadline_ns));
 }
 
 // The index of the timer that expires at now_ns, or -1.
-static long expire(int64_t now_ns) {
+static long expire(int64_t now_ns)
+{
     struct lh_wheel_timer *timer = NULL;
     if (!lh_wheel_expire(&wheel, at(now_ns), &timer)) {
         assert_null(timer);
@@ -44,7 +48,8 @@ static long expire(int64_t now_ns) {
     return (long)(timer - timers);
 }
 
-static void an_empty_wheel_has_nothing_to_do(void **state) {
+static void an_empty_wheel_has_nothing_to_do(void **state)
+{
     (void)state;
     assert_true(lh_wheel_next(&wheel).ns == INT64_MAX);
     assert_int_equal(expire(1000), -1);
@@ -52,7 +57,8 @@ static void an_empty_wheel_has_nothing_to_do(void **state) {
     assert_true(lh_wheel_turn(&wheel, at(INT64_MAX), 0));
 }
 
-static void a_timer_is_never_early_and_never_late(void **state) {
+static void a_timer_is_never_early_and_never_late(void **state)
+{
     (void)state;
     // Every level, and both neighbours of every boundary between two.
     for (unsigned bit = 0; bit < 63; bit++) {
@@ -73,7 +79,8 @@ static void a_timer_is_never_early_and_never_late(void **state) {
     }
 }
 
-static void the_last_instants_have_places(void **state) {
+static void the_last_instants_have_places(void **state)
+{
     (void)state;
     schedule(0, INT64_MAX);
     schedule(1, INT64_MAX - 1);
@@ -84,7 +91,8 @@ static void the_last_instants_have_places(void **state) {
     assert_int_equal(expire(INT64_MAX), 0);
 }
 
-static void order_is_by_deadline_then_by_insertion(void **state) {
+static void order_is_by_deadline_then_by_insertion(void **state)
+{
     (void)state;
     static const int64_t deadlines_ns[] = {5000, 3000, 5000, 4000, 3000, 90000, 3001, 5000};
     static const long expected[] = {1, 4, 6, 3, 0, 2, 7, 5};
@@ -95,7 +103,8 @@ static void order_is_by_deadline_then_by_insertion(void **state) {
     assert_int_equal(expire(INT64_MAX), -1);
 }
 
-static void many_equal_deadlines_keep_their_order(void **state) {
+static void many_equal_deadlines_keep_their_order(void **state)
+{
     (void)state;
     for (size_t i = 0; i < 500; i++)
         schedule(i, 70 * LH_NS_PER_S);
@@ -108,7 +117,8 @@ static void many_equal_deadlines_keep_their_order(void **state) {
         assert_int_equal(expire(70 * LH_NS_PER_S), i);
 }
 
-static void scheduling_again_moves_to_the_end(void **state) {
+static void scheduling_again_moves_to_the_end(void **state)
+{
     (void)state;
     schedule(0, 2000);
     schedule(1, 2000);
@@ -122,7 +132,8 @@ static void scheduling_again_moves_to_the_end(void **state) {
     assert_int_equal(expire(9000), 0);
 }
 
-static void a_cancelled_timer_does_not_come(void **state) {
+static void a_cancelled_timer_does_not_come(void **state)
+{
     (void)state;
     lh_wheel_cancel(&wheel, &timers[0]); // idle: nothing happens
     for (size_t i = 0; i < 100; i++)
@@ -138,7 +149,8 @@ static void a_cancelled_timer_does_not_come(void **state) {
     assert_int_equal(expire(INT64_MAX), -1);
 }
 
-static void next_is_not_later_after_a_cancel_and_a_turn_corrects_it(void **state) {
+static void next_is_not_later_after_a_cancel_and_a_turn_corrects_it(void **state)
+{
     (void)state;
     const int64_t base_ns = 100 * LH_NS_PER_S;
     schedule(0, base_ns);
@@ -149,7 +161,8 @@ static void next_is_not_later_after_a_cancel_and_a_turn_corrects_it(void **state
     assert_true(lh_wheel_next(&wheel).ns == base_ns + 1000);
 }
 
-static void past_deadlines_come_at_once_in_order(void **state) {
+static void past_deadlines_come_at_once_in_order(void **state)
+{
     (void)state;
     schedule(0, 5000);
     assert_int_equal(expire(6000), 0);
@@ -169,7 +182,8 @@ static void past_deadlines_come_at_once_in_order(void **state) {
     assert_int_equal(expire(6000), 5);
 }
 
-static void a_clock_that_jumps_back_does_no_harm(void **state) {
+static void a_clock_that_jumps_back_does_no_harm(void **state)
+{
     (void)state;
     schedule(0, 50000);
     assert_int_equal(expire(40000), -1);
@@ -181,7 +195,8 @@ static void a_clock_that_jumps_back_does_no_harm(void **state) {
     assert_int_equal(expire(50000), 0);
 }
 
-static void a_turn_moves_no_more_than_it_may(void **state) {
+static void a_turn_moves_no_more_than_it_may(void **state)
+{
     (void)state;
     const int64_t deadline_ns = 3600 * LH_NS_PER_S;
     for (size_t i = 0; i < 500; i++)
@@ -206,7 +221,8 @@ static void a_turn_moves_no_more_than_it_may(void **state) {
     assert_int_equal(expire(deadline_ns + 1), 1);
 }
 
-static void a_draining_slot_may_be_cancelled_away(void **state) {
+static void a_draining_slot_may_be_cancelled_away(void **state)
+{
     (void)state;
     const int64_t deadline_ns = 3600 * LH_NS_PER_S;
     schedule(0, deadline_ns);
@@ -232,7 +248,8 @@ struct twin {
 
 static struct twin twin;
 
-static long twin_first(void) {
+static long twin_first(void)
+{
     long first = -1;
     for (long i = 0; i < 600; i++) {
         if (!twin.scheduled[i])
@@ -244,7 +261,8 @@ static long twin_first(void) {
     return first;
 }
 
-static void twin_schedule(size_t i, int64_t deadline_ns) {
+static void twin_schedule(size_t i, int64_t deadline_ns)
+{
     schedule(i, deadline_ns);
     twin.scheduled[i] = true;
     twin.deadline_ns[i] = deadline_ns;
@@ -252,7 +270,8 @@ static void twin_schedule(size_t i, int64_t deadline_ns) {
 }
 
 // A deadline at every distance from now_ns, often equal to another, at times past.
-static int64_t some_deadline(struct lh_prng *prng, int64_t now_ns) {
+static int64_t some_deadline(struct lh_prng *prng, int64_t now_ns)
+{
     uint64_t kind = lh_prng_below(prng, 20);
     if (kind == 0)
         return INT64_MAX;
@@ -263,7 +282,8 @@ static int64_t some_deadline(struct lh_prng *prng, int64_t now_ns) {
     return deadline_ns < 0 ? 0 : deadline_ns;
 }
 
-static void yields_what_the_twin_yields(struct lh_prng *prng, int64_t now_ns) {
+static void yields_what_the_twin_yields(struct lh_prng *prng, int64_t now_ns)
+{
     struct lh_wheel_timer *timer = NULL;
     uint64_t most = lh_prng_below(prng, 1000);
     for (uint64_t yielded = 0; yielded < most; yielded++) {
@@ -283,7 +303,8 @@ static void yields_what_the_twin_yields(struct lh_prng *prng, int64_t now_ns) {
     }
 }
 
-static void the_same_as_the_twin(void **state) {
+static void the_same_as_the_twin(void **state)
+{
     (void)state;
     struct lh_prng prng;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -314,7 +335,8 @@ static void the_same_as_the_twin(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
 #define TEST(name) cmocka_unit_test_setup(name, begin_empty)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_wheel_has_nothing_to_do),

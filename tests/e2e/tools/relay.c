@@ -5,7 +5,8 @@
 //     set drop|double|flip N      of a hundred datagrams passed on, how many are lost, sent twice, or have a bit
 //                                 flipped in a copy that is sent beside the original
 //     set delay N                 each is kept back for a random time up to N ms, so their order changes
-//     keep on|off                 whether a copy of each datagram is kept (the last 4096); off forgets them
+//     keep on|enough|none         a copy of each datagram is kept from now on (the last 4096); no more, but those
+//                                 kept stay; they are forgotten
 //     replay N                    sends the copies again, N times, to where they went; answers how many
 //     flips | cuts                sends each copy with a random bit flipped; or cut short at a random length
 //     garbage N                   sends N random datagrams to each route, half of them behind a genuine header
@@ -215,7 +216,7 @@ static bool obey(const char *line, unsigned long *ret_number)
         return set(word, number);
     if (sscanf(line, "keep %31s", word) == 1) {
         keeping = strcmp(word, "on") == 0;
-        kept_count = keeping ? kept_count : 0;
+        kept_count = strcmp(word, "none") == 0 ? 0 : kept_count;
         return true;
     }
     if (sscanf(line, "replay %lu", &number) == 1) {

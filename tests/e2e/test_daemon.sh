@@ -1,0 +1,96 @@
+#!/bin/bash
+# The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
+# wants it, the recording, signals, the socket.
+. "$(dirname "$0")/lib.sh"
+plan 34
+nets 3
+cluster 3 max-ttl=10s rate-error=1%
+
+# tests KEY=VALUE...: --config-test of node 1 with these keys; $out and $code tell.
+tests() {
+    configure 1 "$@"
+    out=$("$leaseholdd" --config "$dir/1.conf" --config-test 2>&1)
+    code=$?
+}
+has() { [[ $out == *"$1"* ]]; }
+
+# --- the timing ---
+tests max-ttl=10s
+check 'a good configuration, exit 0' [ $code = 0 ]
+echo "$out" | sed 's/^/# /'
+number() { grep -o "$1[^0-9]*[0-9.]*" <<<"$out" | head -n 1 | grep -o '[0-9.]*$'; }
+# D_A = Q = D_P * 1.01 / 0.99, rounded up to a nanosecond.
+check 'D_A and Q are D_P (1 + rho) / (1 - rho), rounded up' eval '[ "$(grep -c 10202020203 <<<"$out")" -ge 2 ]'
+check 'the guard is what lies between' has 202020203
+tests max-ttl=60s rate-error=0.01%
+check 'with another rate error: 60 s of 0.01 %' has 60012001201
+
+# --- mistakes ---
+mistake() {
+    tests "${@:3}"
+    [ $code != 0 ] && has "$1" && has "$2"
+}
+check 'a mistyped key: what was meant' mistake 'max-tll' 'did you mean max-ttl?' max-tll=5s
+check 'its file and line' grep -q "^leaseholdd: $dir/1.conf:[0-9]*:" <<<"$out"
+check 'a key of nothing' mistake 'frobnicate' 'no such key' frobnicate=1
+check 'a TTL above an hour' mistake "'2h' is refused" '50ms to 1h' max-ttl=2h
+check 'a TTL below the least' mistake "'49ms' is refused" '50ms' max-ttl=49ms
+check 'a TTL with a space' mistake "'5 s' is refused" '' max-ttl='5 s'
+check 'a rate error of nothing' mistake "'0%' is refused" '' rate-error=0%
+check 'a switch that is neither' mistake "'yes' is refused" 'on or off' idle-forget=yes
+check 'a client port for the world' mistake '0.0.0.0' 'loopback' client-listen=0.0.0.0:7742
+check 'a mode that is none' mistake "'999' is refused" 'octal' socket-mode=999
+members='1 2' check 'two members' mistake '2 members' '3 to 7'
+members='2 3 4' check 'a node that is no member' mistake 'node 1' 'not among the members'
+configure 1
+echo ' max-leases = 5' >>"$dir/1.conf"
+check 'an indented line' eval '! out=$("$leaseholdd" --config "$dir/1.conf" --config-test 2>&1) && has indent'
+configure 1
+sed -i '1i max-clients = 5\nmax-clients = 6' "$dir/1.conf"
+check 'a key twice' eval '! out=$("$leaseholdd" --config "$dir/1.conf" --config-test 2>&1) && has "given before, on line 1"'
+configure 1
+check 'flags win over the file' eval '
+    out=$("$leaseholdd" --config "$dir/1.conf" --max-ttl=1s --config-test 2>&1) && has 1020202021'
+check 'a file that is not there' eval '! out=$("$leaseholdd" --config /nowhere 2>&1) && has /nowhere'
+
+# --- a keyring that others can read ---
+chmod 644 "$dir/keyring"
+for n in 1 2 3; do configure $n max-ttl=2s record="$dir/$n.record"; done
+: >"$dir/notify"
+# What systemd would be told.
+notify() {
+    "$tools/notify" "$dir/notify.sock" >"$dir/notify" &
+    eventually 5 test -S "$dir/notify.sock"
+}
+notify
+around=(env NOTIFY_SOCKET="$dir/notify.sock")
+start 1
+around=()
+check 'READY=1 is told once it listens' eventually 5 grep -q '^READY=1' "$dir/notify"
+check 'a keyring that others can read is warned about' logged 1 'event=keyring-open'
+chmod 600 "$dir/keyring"
+signal 1 HUP
+check 'a reload is told as such, and then READY=1 again' eventually 5 eval '
+    grep -q "^RELOADING=1" "$dir/notify" && [ $(grep -c "^READY=1" "$dir/notify") = 2 ]'
+start 2 3
+check 'all serve' serving 1 2 3
+check 'the socket has its mode' [ "$(stat -c %a "$dir/1.sock")" = 660 ]
+check 'a lease' acquires 1 recorded TTL 1s HOLDER 'who "is" it'
+check 'its end' eventually 5 answers free 1 GET recorded
+check 'stopping is told' eval 'stop 1 && grep -q "^STOPPING=1" "$dir/notify"'
+check 'the socket is gone' not test -e "$dir/1.sock"
+
+# --- the recording ---
+check 'every recorded line is JSON' node -e '
+    const lines = require("fs").readFileSync(process.argv[1], "utf8").split("\n").slice(0, -1);
+    lines.map(JSON.parse); if (lines.length < 10) process.exit(1)' "$dir/1.record"
+check 'with grant, holder, loss and messages' eval '
+    grep -q "\"event\":\"granted\".*\"holder\":\"who \\\\\"is\\\\\" it\"" "$dir/1.record" &&
+        grep -q "\"event\":\"lost\"" "$dir/1.record" && grep -q "\"kind\":\"promise\"" "$dir/1.record"'
+check 'lines are numbered without a gap' eval 'grep -o "\"n\":[0-9]*" "$dir/1.record" | cut -d: -f2 |
+    awk "\$1 != NR { exit 1 }"'
+
+# --- a socket left behind ---
+kill9 2
+check 'a killed daemon leaves its socket' test -S "$dir/2.sock"
+check 'which the next one takes over' eval 'start 2 && serving 2 3'
