@@ -150,7 +150,7 @@ static void extend(struct lh_closed_step *step, uint32_t p, uint32_t duration) {
         uint8_t *acceptor = lh_closed_a(step, a);
         acceptor[LH_CA_ANSWERED] &= (uint8_t) ~(1u << p);
         if (lh_closed_weak(step, LH_WEAKEN_OLDER_EXTEND))
-            acceptor[LH_CA_ANSWERED] |= acceptor[LH_CA_STALE] & (uint8_t)(1u << p);
+            acceptor[LH_CA_ANSWERED] |= (uint8_t)(acceptor[LH_CA_STALE] & 1u << p);
     }
     lh_closed_commit(step, by(LH_ACT_EXTEND, p, stamp));
 }

@@ -13,7 +13,7 @@ int lh_renew_command(int argc, char **argv) {
     const struct lh_option options[] = {
         {"token", LH_OPTION_NUMBER, &lease.token, "TOKEN", "as acquire printed it"},
         {"holder", LH_OPTION_TEXT, &holder, "H", "as acquire printed it"},
-        {"ttl", LH_OPTION_DURATION, &ttl, "D", "for how long from now (default 10s)"},
+        {"ttl", LH_OPTION_DURATION, &ttl, "D", "for how long from now (default: as before)"},
         LH_COMMON_OPTIONS(common),
     };
     const struct lh_syntax syntax = {

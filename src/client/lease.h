@@ -84,7 +84,7 @@ void lh_lease_acquire(struct lh_lease_call *call, struct lh_client *client, stru
                       struct lh_duration ttl, struct lh_duration wait, struct lh_duration patience);
 
 // Begins to renew under the lease's name, token and holder; goes on until the patience or the
-// lease's deadline ends. `ttl` 0 asks for the daemon's default. A lease held through other means (a
+// lease's deadline ends. `ttl` 0 asks for as long as before. A lease held through other means (a
 // command line) has the deadline LH_NEVER until the answer has come, which then sets it from
 // nothing.
 void lh_lease_renew(struct lh_lease_call *call, struct lh_client *client, struct lh_lease *lease,

@@ -353,7 +353,7 @@ void lh_command_lease_renew(struct lh_call *call)
     if (request == NULL)
         return;
     request->token = token;
-    request->ttl = options.ttl;
+    request->ttl = (options.given & OPTION_TTL) != 0 ? options.ttl : (struct lh_duration){0};
     set_holder(request, call->words[4]);
     submit(call, request);
 }

@@ -348,11 +348,12 @@ static void on_call(struct lh_host *host, uint8_t node, const struct lh_host_mes
 {
     bool known = message->call == LH_REQUEST_RENEW || message->call == LH_REQUEST_RELEASE ||
                  message->call == LH_REQUEST_REVOKE;
+    struct lh_duration ttl = message->entry.ttl;
+    bool ttl_allowed = ttl.ns == 0 || (ttl.ns % LH_NS_PER_MS == 0 &&
+                                       ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
+                                       ttl.ns <= host->config.timing.max_ttl.ns);
     bool sane = known && message->entry.name.size_bytes > 0 &&
-                (message->call != LH_REQUEST_RENEW ||
-                 (message->entry.ttl.ns % LH_NS_PER_MS == 0 &&
-                  message->entry.ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
-                  message->entry.ttl.ns <= host->config.timing.max_ttl.ns));
+                (message->call != LH_REQUEST_RENEW || ttl_allowed);
     if (!sane) {
         host->bad_messages++;
         return;

@@ -87,7 +87,7 @@ struct lh_request {
     uint8_t holder[LH_HOLDER_BYTES_MAX];
     struct lh_key key;
     lh_ballot token;          // renew, release
-    struct lh_duration ttl;   // acquire, renew: 50 ms .. M
+    struct lh_duration ttl;   // acquire, renew: whole ms, 50 ms .. M; renew: 0 = as before
     struct lh_duration wait;  // acquire: how long to wait for somebody else's lease to end; 0 = not
     struct lh_duration timeout; // how long to wait for a quorum
     uint64_t id_hash;         // acquire: of the client's own request id; 0 = none

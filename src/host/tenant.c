@@ -376,7 +376,8 @@ void lh_tenant_renew(struct lh_host *host, struct lh_request *request, struct lh
     struct lh_lease *lease = lease_of(host, id);
     if (lease->want == LH_WANT_RENEW)
         return; // one renewal serves all who ask; each is told what is left from its own asking
-    lh_machine_renew(&host->machine, lease, now, request->ttl, &host->lease_effects);
+    struct lh_duration ttl = request->ttl.ns > 0 ? request->ttl : lease->ttl;
+    lh_machine_renew(&host->machine, lease, now, ttl, &host->lease_effects);
     lh_host_settle(host, now, effects);
 }
 
