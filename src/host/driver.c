@@ -9,8 +9,10 @@
 
 #define FRAME_BYTES 3 // kind and length before every message
 #define HELD_MAX 1024
-#define HELD_BYTES_MAX 96    // lease messages and Recorded: all that ever wait for a write
-#define SELF_BYTES (2 * LH_HOST_ARENA_BYTES) // what a node said to itself and has not heard yet: at most two steps' worth
+#define HELD_BYTES_MAX 96 // lease messages and Recorded: all that ever wait for a write
+#define SELF_BYTES                                                                                 \
+    (2 * LH_HOST_ARENA_BYTES) // what a node said to itself and has not heard yet: at most two
+                              // steps' worth
 #define TIMER_STEPS 64
 
 // What waits for a write.
@@ -318,8 +320,7 @@ void lh_driver_persisted(struct lh_driver *driver, uint64_t number)
     struct lh_instant now = read_clock(driver);
     driver->persisted = number;
     let_out_held(driver, now);
-    step(driver, &(struct lh_host_input){
-                     .kind = LH_INPUT_PERSISTED, .now = now, .number = number});
+    step(driver, &(struct lh_host_input){.kind = LH_INPUT_PERSISTED, .now = now, .number = number});
 }
 
 void lh_driver_timer(struct lh_driver *driver)

@@ -1,7 +1,8 @@
-// The driver's turn: receive, read the clock, step, queue what must be durable, let out what may go, arm one
-// timer. The daemon and the simulator share it; what differs is the world below it (struct lh_world). It packs
-// messages into datagrams, up to LH_DATAGRAM_MAX each, and sends them at the end of the turn; it holds back
-// what waits for a write; it hands a node's messages to itself straight back.
+// The driver's turn: receive, read the clock, step, queue what must be durable, let out what may
+// go, arm one timer. The daemon and the simulator share it; what differs is the world below it
+// (struct lh_world). It packs messages into datagrams, up to LH_DATAGRAM_MAX each, and sends them
+// at the end of the turn; it holds back what waits for a write; it hands a node's messages to
+// itself straight back.
 #ifndef LH_HOST_DRIVER_H
 #define LH_HOST_DRIVER_H
 
@@ -15,7 +16,8 @@ struct lh_trace {
     struct lh_message message;
 };
 
-// The world below. Every function but `now` may be called during any lh_driver_ call and must not call back.
+// The world below. Every function but `now` may be called during any lh_driver_ call and must not
+// call back.
 struct lh_world {
     void *context;
     // The node's clock, read now. Never decreases.
@@ -23,7 +25,8 @@ struct lh_world {
     // Sends the plain bytes of one datagram (header and messages) to member `to`, or drops them.
     void (*send)(void *context, uint8_t to, struct lh_slice bytes);
     // Queues a write; lh_driver_persisted(number) follows when it and all before it are durable.
-    void (*persist)(void *context, uint64_t number, const struct lh_host_pair *pairs, unsigned count);
+    void (*persist)(void *context, uint64_t number, const struct lh_host_pair *pairs,
+                    unsigned count);
     // Appends bytes to what `session` gets; `close` ends the connection after them.
     void (*reply)(void *context, uint32_t session, struct lh_slice bytes, bool close);
     // For the log and --record. May be NULL.
@@ -55,7 +58,8 @@ void lh_driver_datagram(struct lh_driver *driver, uint8_t node, uint8_t generati
                         struct lh_slice bytes);
 void lh_driver_open(struct lh_driver *driver, uint32_t session);
 
-// How many bytes of `session` can be taken now; when 0, stop reading from it until it was replied to.
+// How many bytes of `session` can be taken now; when 0, stop reading from it until it was replied
+// to.
 size_t lh_driver_room(const struct lh_driver *driver, uint32_t session);
 void lh_driver_bytes(struct lh_driver *driver, uint32_t session, struct lh_slice bytes);
 void lh_driver_close(struct lh_driver *driver, uint32_t session);

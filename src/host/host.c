@@ -126,11 +126,11 @@ static void commit_send(struct lh_host_effects *effects, uint8_t to, uint64_t af
 {
     LH_ASSERT(!writer->failed);
     LH_ASSERT_LT(effects->send_count, LH_HOST_SENDS_MAX);
-    effects->sends[effects->send_count++] = (struct lh_host_send){
-        .to = to,
-        .after = after,
-        .offset = (uint32_t)(writer->start - effects->arena),
-        .size = (uint32_t)lh_writer_size_bytes(writer)};
+    effects->sends[effects->send_count++] =
+        (struct lh_host_send){.to = to,
+                              .after = after,
+                              .offset = (uint32_t)(writer->start - effects->arena),
+                              .size = (uint32_t)lh_writer_size_bytes(writer)};
     effects->arena_used += (uint32_t)lh_writer_size_bytes(writer);
 }
 
@@ -156,8 +156,8 @@ void lh_host_send(struct lh_host_effects *effects, uint8_t to,
     commit_send(effects, to, after, &writer);
 }
 
-uint64_t lh_host_persist(struct lh_host *host, struct lh_host_effects *effects,
-                         struct lh_slice key, struct lh_slice value)
+uint64_t lh_host_persist(struct lh_host *host, struct lh_host_effects *effects, struct lh_slice key,
+                         struct lh_slice value)
 {
     LH_ASSERT_LT(effects->pair_count, LH_HOST_PAIRS_MAX);
     if (effects->pair_count == 0)
@@ -174,7 +174,8 @@ uint64_t lh_host_persist(struct lh_host *host, struct lh_host_effects *effects,
 static void settle_durable(struct lh_host *host, const struct lh_lease_effects *wanted,
                            struct lh_host_effects *effects)
 {
-    // Until it acts a node issues nothing; what it begins with is exactly what its last write made durable.
+    // Until it acts a node issues nothing; what it begins with is exactly what its last write made
+    // durable.
     if (!lh_identity_acts(&host->identity))
         return;
     for (unsigned i = 0; i < wanted->notice_count; i++) {
@@ -261,7 +262,8 @@ static void on_host_message(struct lh_host *host, const struct lh_host_input *in
         lh_query_message(host, input->node, &message, input->now, effects);
 }
 
-// Of a peer that has no generation yet only what admits nodes is heard: its questions, and its answers to ours.
+// Of a peer that has no generation yet only what admits nodes is heard: its questions, and its
+// answers to ours.
 static bool admissible(struct lh_host *host, const struct lh_host_input *input)
 {
     if (lh_peers_find(host, input->node) == NULL)
@@ -295,8 +297,7 @@ static void dispatch(struct lh_host *host, struct lh_wheel_timer *timer, struct 
     if (at >= queries && at < (uint8_t *)(host->queries.pool + LH_QUERIES_MAX)) {
         lh_query_due(host, &host->queries.pool[(size_t)(at - queries) / sizeof(struct lh_query)],
                      now, effects);
-    } else if (at >= requests &&
-               at < (uint8_t *)(host->requests.pool + host->requests.capacity)) {
+    } else if (at >= requests && at < (uint8_t *)(host->requests.pool + host->requests.capacity)) {
         lh_tenant_request_due(
             host, &host->requests.pool[(size_t)(at - requests) / sizeof(struct lh_request)], now,
             effects);
@@ -333,9 +334,7 @@ void lh_host_step(struct lh_host *host, const struct lh_host_input *input,
         break;
     case LH_INPUT_MESSAGE: on_message(host, input, effects); break;
     case LH_INPUT_OPEN: lh_session_open(host, input->session, effects); break;
-    case LH_INPUT_BYTES:
-        lh_session_bytes(host, input->session, input->bytes, now, effects);
-        break;
+    case LH_INPUT_BYTES: lh_session_bytes(host, input->session, input->bytes, now, effects); break;
     case LH_INPUT_CLOSE: lh_session_close(host, input->session, now, effects); break;
     case LH_INPUT_PERSISTED:
         host->persisted_number = input->number;

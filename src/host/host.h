@@ -1,11 +1,13 @@
-// The host: leases, identity, peers and client sessions of one node, composed into one step machine.
+// The host: leases, identity, peers and client sessions of one node, composed into one step
+// machine.
 //
 //     step(host, input{now, one event}, effects)      deadline(host) -> when to call again
 //
-// Time, randomness and memory come from outside; nothing here calls the system, logs or allocates. Whoever drives
-// it (driver.h: the daemon and the simulator alike) carries the effects out in their order. What must stay
-// true: no answer that rests on something durable leaves before it is durable, and nothing from a peer
-// counts before its boot, generation, members and timing were checked.
+// Time, randomness and memory come from outside; nothing here calls the system, logs or allocates.
+// Whoever drives it (driver.h: the daemon and the simulator alike) carries the effects out in their
+// order. What must stay true: no answer that rests on something durable leaves before it is
+// durable, and nothing from a peer counts before its boot, generation, members and timing were
+// checked.
 #ifndef LH_HOST_HOST_H
 #define LH_HOST_HOST_H
 
@@ -19,7 +21,8 @@
 
 #define LH_KEY_BYTES_MAX 4     // a durable pair's key
 #define LH_VALUE_BYTES_MAX 128 // and its value
-#define LH_DATAGRAM_MAX 1400   // plain bytes of one datagram; with seal and UDP header it fits an Ethernet frame
+#define LH_DATAGRAM_MAX                                                                            \
+    1400 // plain bytes of one datagram; with seal and UDP header it fits an Ethernet frame
 
 struct lh_host_config {
     uint8_t node;
@@ -39,12 +42,13 @@ struct lh_host_config {
 };
 
 enum lh_input_kind {
-    LH_INPUT_START,     // first of all, once; durable pairs were handed to lh_host_load before
-    LH_INPUT_DATAGRAM,  // an authentic datagram's header: `node`, `generation`, `bytes`
-    LH_INPUT_MESSAGE,   // one message of the datagram last accepted: `node`, `kind`, `bytes`
-    LH_INPUT_OPEN,      // a client connected as `session`
-    LH_INPUT_BYTES,     // bytes from `session`, no more than lh_host_room; none to go on with what it has
-    LH_INPUT_CLOSE,     // `session` is gone
+    LH_INPUT_START,    // first of all, once; durable pairs were handed to lh_host_load before
+    LH_INPUT_DATAGRAM, // an authentic datagram's header: `node`, `generation`, `bytes`
+    LH_INPUT_MESSAGE,  // one message of the datagram last accepted: `node`, `kind`, `bytes`
+    LH_INPUT_OPEN,     // a client connected as `session`
+    LH_INPUT_BYTES, // bytes from `session`, no more than lh_host_room; none to go on with what it
+                    // has
+    LH_INPUT_CLOSE, // `session` is gone
     LH_INPUT_PERSISTED, // writes up to `number` are durable
     LH_INPUT_TIMER,     // the deadline came
 };
@@ -80,20 +84,20 @@ struct lh_host_reply {
 
 // What the node logs and --record writes. Each kind fills the fields that name it.
 #define LH_EVENT_KINDS(X)                                                                          \
-    X(STARTED, "started")           /* generation, number = start */                              \
-    X(JOINING, "joining")           /* number = members asked */                                  \
-    X(ADMITTED, "admitted")         /* generation; text "new", "replacement" or "restart" */      \
-    X(QUARANTINE, "quarantine")     /* number = ns to be served */                                \
+    X(STARTED, "started")       /* generation, number = start */                                   \
+    X(JOINING, "joining")       /* number = members asked */                                       \
+    X(ADMITTED, "admitted")     /* generation; text "new", "replacement" or "restart" */           \
+    X(QUARANTINE, "quarantine") /* number = ns to be served */                                     \
     X(SERVING, "serving")                                                                          \
-    X(PEER_UP, "peer-up")           /* peer, generation, number = start */                        \
-    X(PEER_DOWN, "peer-down")       /* peer */                                                    \
-    X(PEER_REFUSED, "peer-refused") /* peer, text = why and what to do */                         \
-    X(REFUSED, "refused-by-peer")   /* peer, text */                                              \
-    X(HALTED, "halted")             /* text */                                                    \
-    X(GRANTED, "granted")           /* key, name, holder, ballot = token, at = td */              \
-    X(RENEWED, "renewed")           /* key, name, holder, ballot = token, at = td */              \
-    X(LOST, "lost")                 /* key, name, holder, ballot = token */                       \
-    X(RELEASED, "released")         /* key, name, holder, ballot = token */                       \
+    X(PEER_UP, "peer-up")           /* peer, generation, number = start */                         \
+    X(PEER_DOWN, "peer-down")       /* peer */                                                     \
+    X(PEER_REFUSED, "peer-refused") /* peer, text = why and what to do */                          \
+    X(REFUSED, "refused-by-peer")   /* peer, text */                                               \
+    X(HALTED, "halted")             /* text */                                                     \
+    X(GRANTED, "granted")           /* key, name, holder, ballot = token, at = td */               \
+    X(RENEWED, "renewed")           /* key, name, holder, ballot = token, at = td */               \
+    X(LOST, "lost")                 /* key, name, holder, ballot = token */                        \
+    X(RELEASED, "released")         /* key, name, holder, ballot = token */                        \
     X(REVOKED, "revoked")           /* key, name, holder, ballot = token, at = td */
 
 enum lh_event_kind {
@@ -123,8 +127,8 @@ struct lh_event {
 #define LH_HOST_ARENA_BYTES (256 * 1024)
 
 struct lh_host_effects {
-    bool accepted; // after DATAGRAM: its messages may be handed in
-    bool again;    // after BYTES: `session` has another whole command; hand in no bytes to go on
+    bool accepted;    // after DATAGRAM: its messages may be handed in
+    bool again;       // after BYTES: `session` has another whole command; hand in no bytes to go on
     uint64_t persist; // number of the write that `pairs` make, when pair_count > 0
     unsigned send_count, pair_count, reply_count, event_count;
     uint32_t arena_used;
@@ -151,7 +155,8 @@ size_t lh_host_size(const struct lh_host_config *config);
 // `memory` is zeroed, 16-aligned, lh_host_size() long and outlives the host, which it becomes.
 struct lh_host *lh_host_init(void *memory, const struct lh_host_config *config);
 
-// One durable pair, before START. Returns NULL, or why this directory cannot be used by this node and what to do.
+// One durable pair, before START. Returns NULL, or why this directory cannot be used by this node
+// and what to do.
 const char *lh_host_load(struct lh_host *host, struct lh_slice key, struct lh_slice value);
 
 void lh_host_step(struct lh_host *host, const struct lh_host_input *input,
@@ -163,7 +168,8 @@ struct lh_instant lh_host_deadline(const struct lh_host *host);
 // How many bytes `session` can take now.
 size_t lh_host_room(const struct lh_host *host, uint32_t session);
 
-// The datagram header for `to`, appended by the driver just before it seals; `now` is read just before.
+// The datagram header for `to`, appended by the driver just before it seals; `now` is read just
+// before.
 void lh_host_header(struct lh_host *host, uint8_t to, struct lh_instant now,
                     struct lh_writer *writer);
 

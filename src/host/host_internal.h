@@ -48,8 +48,8 @@ struct lh_host {
 uint8_t *lh_host_arena(struct lh_host_effects *effects, size_t size);
 struct lh_event *lh_host_event(struct lh_host_effects *effects, enum lh_event_kind kind);
 
-// Whether a step may begin with one more thing that it could also leave to the next step. What is once begun may
-// use the other half of the room.
+// Whether a step may begin with one more thing that it could also leave to the next step. What is
+// once begun may use the other half of the room.
 bool lh_host_has_room(const struct lh_host_effects *effects);
 
 // A framed message to `to`. Body bytes are copied.
@@ -59,8 +59,8 @@ void lh_host_send(struct lh_host_effects *effects, uint8_t to,
                   const struct lh_host_message *message, uint64_t after);
 
 // Asks for a durable write; returns its number.
-uint64_t lh_host_persist(struct lh_host *host, struct lh_host_effects *effects,
-                         struct lh_slice key, struct lh_slice value);
+uint64_t lh_host_persist(struct lh_host *host, struct lh_host_effects *effects, struct lh_slice key,
+                         struct lh_slice value);
 
 // Carries out what the machine wants: call after every lh_machine_* that took lease_effects.
 void lh_host_settle(struct lh_host *host, struct lh_instant now, struct lh_host_effects *effects);

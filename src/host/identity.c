@@ -61,8 +61,8 @@ bool lh_identity_decode(struct lh_slice value, struct lh_identity_record *ret_re
     record.max_ttl_ms = lh_reader_u32(&reader);
     record.rate_ppm = lh_reader_u32(&reader);
     if (!lh_reader_done(&reader) || admitted > 1 || record.node == 0 || record.generation == 0 ||
-        record.start == 0 || record.reservation > LH_COUNTER_MAX ||
-        record.ceiling.ns < 0 || record.ceiling.ns > 2 * LH_TTL_MAX_MS * LH_NS_PER_MS)
+        record.start == 0 || record.reservation > LH_COUNTER_MAX || record.ceiling.ns < 0 ||
+        record.ceiling.ns > 2 * LH_TTL_MAX_MS * LH_NS_PER_MS)
         return false;
     *ret_record = record;
     return true;
@@ -76,7 +76,8 @@ void lh_identity_init(struct lh_host *host)
 }
 
 // What the stored identity says that the configuration does not, or NULL.
-static const char *contradiction(const struct lh_host *host, const struct lh_identity_record *record)
+static const char *contradiction(const struct lh_host *host,
+                                 const struct lh_identity_record *record)
 {
     const struct lh_host_config *config = &host->config;
     if (memcmp(record->cluster_id, config->cluster_id, sizeof record->cluster_id) != 0)
@@ -85,7 +86,8 @@ static const char *contradiction(const struct lh_host *host, const struct lh_ide
     if (record->node != config->node)
         return "this data directory belongs to another node of this cluster: check node and "
                "data-dir; directories must not be swapped or copied between nodes";
-    if (record->member_epoch != config->member_epoch || record->members_tag != host->peers.members_tag)
+    if (record->member_epoch != config->member_epoch ||
+        record->members_tag != host->peers.members_tag)
         return "the members or member-epoch differ from those this data directory was used with: "
                "stop every node and run 'leaseholdd set-members' on each";
     if (lh_ms(record->max_ttl_ms).ns != config->timing.max_ttl.ns ||
@@ -207,7 +209,8 @@ static void decide(struct lh_host *host, struct lh_host_effects *effects)
         lh_host_event(effects, LH_EVENT_HALTED)->text = host->halted;
         return;
     }
-    // A single node has nobody who could know: it serves the quarantine as if it had been here before.
+    // A single node has nobody who could know: it serves the quarantine as if it had been here
+    // before.
     bool replaces = identity->heard_of || host->config.member_count == 1;
     identity->origin = identity->heard_of ? "replacement" : "new";
     identity->generation = (uint8_t)(identity->heard_generation + 1);
@@ -307,7 +310,8 @@ static void take_part(struct lh_host *host, struct lh_instant now, struct lh_hos
 {
     struct lh_identity *identity = &host->identity;
     struct lh_machine *machine = &host->machine;
-    // A replacement counts from here: until its generation was recorded, its predecessor might have answered.
+    // A replacement counts from here: until its generation was recorded, its predecessor might have
+    // answered.
     if (identity->quarantine_until.ns == LH_NEVER.ns)
         identity->quarantine_until = lh_after(now, identity->served);
     machine->config.generation = identity->generation;

@@ -1,11 +1,13 @@
-// Who this node is: the durable facts of its data directory, and how a node without history becomes a member.
+// Who this node is: the durable facts of its data directory, and how a node without history becomes
+// a member.
 //
-// A directory holds a random id, the number of its last start, its generation, its reservation of counters
-// (F2) and its ceiling (F5). With history, a start counts the start number and the reservation up, makes that
-// durable, and serves a quarantine. Without, the node asks others whether they have heard of it: if none has
-// it is new and may serve at once; if any has, it replaces what it was: next generation, floor above every
-// reservation it heard, quarantine for M. Either way enough others record its generation before it acts, so
-// that this can never happen twice for one generation.
+// A directory holds a random id, the number of its last start, its generation, its reservation of
+// counters (F2) and its ceiling (F5). With history, a start counts the start number and the
+// reservation up, makes that durable, and serves a quarantine. Without, the node asks others
+// whether they have heard of it: if none has it is new and may serve at once; if any has, it
+// replaces what it was: next generation, floor above every reservation it heard, quarantine for M.
+// Either way enough others record its generation before it acts, so that this can never happen
+// twice for one generation.
 #ifndef LH_HOST_IDENTITY_H
 #define LH_HOST_IDENTITY_H
 
@@ -49,7 +51,7 @@ struct lh_identity {
     const char *origin; // "new", "replacement", "restart" or "clean restart"
     bool restored;      // F4: the tables are as they were
     uint64_t restored_floor, restored_counter;
-    uint64_t awaited;   // the write that the present state waits for
+    uint64_t awaited; // the write that the present state waits for
     struct lh_instant ask_at;
     struct lh_members_set answered, recorded;
     bool heard_of; // some member knew us
@@ -59,8 +61,8 @@ struct lh_identity {
     struct lh_identity_write writes[LH_IDENTITY_WRITES_MAX];
 };
 
-// How many other members must have answered, and later recorded, before a node without history may act: so many
-// that the two sets share more members than can lose their directories at once.
+// How many other members must have answered, and later recorded, before a node without history may
+// act: so many that the two sets share more members than can lose their directories at once.
 unsigned lh_identity_witnesses(unsigned member_count);
 
 void lh_identity_init(struct lh_host *host);
@@ -93,7 +95,8 @@ static inline bool lh_identity_acts(const struct lh_identity *identity)
     return identity->state >= LH_IDENTITY_QUARANTINE;
 }
 
-// The durable form, for set-members and tests. `ret` has LH_VALUE_BYTES_MAX bytes; returns the size.
+// The durable form, for set-members and tests. `ret` has LH_VALUE_BYTES_MAX bytes; returns the
+// size.
 struct lh_identity_record {
     uint8_t node;
     uint8_t cluster_id[16];
@@ -109,8 +112,7 @@ struct lh_identity_record {
 
 // This node's own, as it is now.
 size_t lh_identity_describe(const struct lh_host *host, uint8_t ret[LH_VALUE_BYTES_MAX]);
-size_t lh_identity_encode(const struct lh_identity_record *record,
-                          uint8_t ret[LH_VALUE_BYTES_MAX]);
+size_t lh_identity_encode(const struct lh_identity_record *record, uint8_t ret[LH_VALUE_BYTES_MAX]);
 bool lh_identity_decode(struct lh_slice value, struct lh_identity_record *ret_record);
 
 #endif

@@ -31,8 +31,9 @@ const char *lh_refusal_text(enum lh_refusal refusal)
         LH_REFUSALS(LH_REFUSAL_TEXT)
 #undef LH_REFUSAL_TEXT
     };
-    return refusal < LH_REFUSAL_COUNT ? texts[refusal]
-                                      : "for a reason that this version does not know: run one version";
+    return refusal < LH_REFUSAL_COUNT
+               ? texts[refusal]
+               : "for a reason that this version does not know: run one version";
 }
 
 // FNV-1a over the member numbers: only to tell lists apart.
@@ -67,12 +68,13 @@ static enum lh_refusal refuse_layout(const struct lh_host *host, const struct lh
     return header->members_tag != host->peers.members_tag ? LH_REFUSAL_MEMBERS : LH_REFUSAL_NONE;
 }
 
-// T2, T3: a peer with a smaller rate error excludes for less than our authority lasts; one with a greater M
-// answers for attempts that our quarantine does not cover.
+// T2, T3: a peer with a smaller rate error excludes for less than our authority lasts; one with a
+// greater M answers for attempts that our quarantine does not cover.
 static enum lh_refusal refuse_timing(const struct lh_host *host, const struct lh_header *header)
 {
     const struct lh_timing *ours = &host->config.timing;
-    bool looser = lh_ms(header->max_ttl_ms).ns > ours->max_ttl.ns || header->rate_ppm < ours->rate_ppm;
+    bool looser =
+        lh_ms(header->max_ttl_ms).ns > ours->max_ttl.ns || header->rate_ppm < ours->rate_ppm;
     return looser ? LH_REFUSAL_TIMING : LH_REFUSAL_NONE;
 }
 
@@ -138,10 +140,10 @@ static void tell(struct lh_peer *peer, enum lh_refusal refusal, uint64_t boot,
     if (lh_before(now, lh_after(peer->told_at, (struct lh_duration){TELL_EVERY})))
         return;
     peer->told_at = now;
-    struct lh_host_message message = {
-        .kind = refusal == LH_REFUSAL_NONE ? LH_HOST_PING : LH_HOST_REFUSAL,
-        .reason = (uint8_t)refusal,
-        .nonce = boot};
+    struct lh_host_message message = {.kind = refusal == LH_REFUSAL_NONE ? LH_HOST_PING
+                                                                         : LH_HOST_REFUSAL,
+                                      .reason = (uint8_t)refusal,
+                                      .nonce = boot};
     lh_host_send(effects, peer->node, &message, 0);
 }
 
@@ -267,8 +269,7 @@ static void on_announce(struct lh_host *host, struct lh_peer *peer,
         memcpy(peer->directory, message->directory, sizeof peer->directory);
     }
     persist_peer(host, peer, effects, &number);
-    struct lh_host_message recorded = {.kind = LH_HOST_RECORDED,
-                                       .generation = message->generation};
+    struct lh_host_message recorded = {.kind = LH_HOST_RECORDED, .generation = message->generation};
     lh_host_send(effects, peer->node, &recorded, number);
 }
 
@@ -276,8 +277,8 @@ static void on_announce(struct lh_host *host, struct lh_peer *peer,
 static void on_refusal(struct lh_peer *peer, const struct lh_host_message *message,
                        struct lh_instant now, struct lh_host_effects *effects)
 {
-    enum lh_refusal refusal = message->reason < LH_REFUSAL_COUNT ? (enum lh_refusal)message->reason
-                                                                 : LH_REFUSAL_COUNT;
+    enum lh_refusal refusal =
+        message->reason < LH_REFUSAL_COUNT ? (enum lh_refusal)message->reason : LH_REFUSAL_COUNT;
     bool news = peer->refuses_us != refusal || peer->refuses_us_at.ns == LH_PAST.ns ||
                 passed(now, peer->refuses_us_at, REPORT_EVERY);
     peer->refuses_us = refusal;

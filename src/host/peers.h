@@ -1,18 +1,19 @@
-// The other members: which life of which generation of each is believed, and whom not to believe and why.
-// Every rule about a datagram's header is in lh_peers_judge; everything else trusts it.
+// The other members: which life of which generation of each is believed, and whom not to believe
+// and why. Every rule about a datagram's header is in lh_peers_judge; everything else trusts it.
 #ifndef LH_HOST_PEERS_H
 #define LH_HOST_PEERS_H
 
 #include "host/host.h"
 #include "host/protocol.h"
 
-// Why a datagram that is authentic is not believed, and what to do about it. Append only: it goes over the wire.
+// Why a datagram that is authentic is not believed, and what to do about it. Append only: it goes
+// over the wire.
 #define LH_REFUSALS(X)                                                                             \
     X(NONE, "")                                                                                    \
     X(MEMBERS,                                                                                     \
       "its [node N] sections name other members: give every node the same list and member-epoch")  \
-    X(EPOCH,                                                                                       \
-      "it has another member-epoch: finish the change with 'leaseholdd set-members' on every node") \
+    X(EPOCH, "it has another member-epoch: finish the change with 'leaseholdd set-members' on "    \
+             "every node")                                                                         \
     X(TIMING, "its max-ttl is longer or its rate-error smaller than ours: both must be equal on "  \
               "every node; change them with 'leaseholdd set-members'")                             \
     X(GENERATION, "it uses an old data directory that was replaced: stop it and remove that "      \
@@ -37,15 +38,15 @@ struct lh_peer {
     uint8_t generation;    // durable: no older one is believed; 0 = never heard of
     uint8_t directory[16]; // durable: whose generation that is
     bool up;
-    uint64_t start, boot; // its present life; 0 = unknown since we started
+    uint64_t start, boot;          // its present life; 0 = unknown since we started
     struct lh_instant heard_at;    // last datagram that was believed
     struct lh_instant stamp;       // what it said (on its clock) ..
     struct lh_instant stamp_at;    // .. and when that came (on ours)
     struct lh_duration round_trip; // the last measured; 0 = unknown
     struct lh_instant ping_at;
-    enum lh_refusal refused; // why it was not believed last
-    struct lh_instant refused_at;  // when that was reported
-    struct lh_instant doubted_at;  // the last datagram refused, and how many in a row
+    enum lh_refusal refused;      // why it was not believed last
+    struct lh_instant refused_at; // when that was reported
+    struct lh_instant doubted_at; // the last datagram refused, and how many in a row
     unsigned doubts;
     struct lh_instant told_at;       // when we last told it, or answered an unknown life
     enum lh_refusal refuses_us;      // what it says of us

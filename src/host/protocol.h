@@ -1,6 +1,7 @@
-// What nodes say to each other besides lease messages, and the header that every datagram begins with. The
-// header carries what must be checked before anything else counts: members, timing, which life of which
-// node speaks (start, boot), and to which life (echo_boot); and the stamps from which clocks are measured.
+// What nodes say to each other besides lease messages, and the header that every datagram begins
+// with. The header carries what must be checked before anything else counts: members, timing, which
+// life of which node speaks (start, boot), and to which life (echo_boot); and the stamps from which
+// clocks are measured.
 #ifndef LH_HOST_PROTOCOL_H
 #define LH_HOST_PROTOCOL_H
 
@@ -56,25 +57,25 @@ struct lh_entry {
 
 struct lh_host_message {
     enum lh_host_message_kind kind;
-    uint8_t generation;    // Known, Announce, Recorded
-    uint8_t directory[16]; // Ask, Announce
-    bool blank;            // Known: the answerer has no history itself
-    uint64_t reservation;  // Known
-    uint64_t ceiling_ns;   // Known
-    uint8_t reason;        // Refusal: enum lh_refusal; Return: enum lh_reason
-    uint64_t nonce;        // Query, State, Call, Return, PageAsk, Page
-    struct lh_key key;     // Query, State
-    bool serving;          // State: not in quarantine
-    lh_ballot ballot;      // State: the live lease, or none
+    uint8_t generation;           // Known, Announce, Recorded
+    uint8_t directory[16];        // Ask, Announce
+    bool blank;                   // Known: the answerer has no history itself
+    uint64_t reservation;         // Known
+    uint64_t ceiling_ns;          // Known
+    uint8_t reason;               // Refusal: enum lh_refusal; Return: enum lh_reason
+    uint64_t nonce;               // Query, State, Call, Return, PageAsk, Page
+    struct lh_key key;            // Query, State
+    bool serving;                 // State: not in quarantine
+    lh_ballot ballot;             // State: the live lease, or none
     struct lh_duration exclusion; // State: what remains of it
     bool owner;                   // State: `entry` says more, without its name
-    struct lh_entry entry;        // State; Call: name, holder, token, ttl; Return: holder, token, node, ..
-    uint8_t call;                 // Call: enum lh_request_kind; Return: enum lh_status
-    struct lh_duration timeout;   // Call
-    int64_t until_ns;             // Return
-    uint32_t position;            // PageAsk, Page: where the next page begins, 0 = end
-    uint8_t count;                // Page
-    struct lh_slice text;         // PageAsk: prefix; Page: entries
+    struct lh_entry entry; // State; Call: name, holder, token, ttl; Return: holder, token, node, ..
+    uint8_t call;          // Call: enum lh_request_kind; Return: enum lh_status
+    struct lh_duration timeout; // Call
+    int64_t until_ns;           // Return
+    uint32_t position;          // PageAsk, Page: where the next page begins, 0 = end
+    uint8_t count;              // Page
+    struct lh_slice text;       // PageAsk: prefix; Page: entries
 };
 
 static inline bool lh_host_message_is_answer(enum lh_host_message_kind kind)

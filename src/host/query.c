@@ -63,8 +63,7 @@ static void finish(struct lh_host *host, struct lh_query *query, const struct lh
                    struct lh_instant now, struct lh_host_effects *effects)
 {
     uint32_t lease = query->lease;
-    struct lh_request *request =
-        query->request != 0 ? lh_request_get(host, query->request) : NULL;
+    struct lh_request *request = query->request != 0 ? lh_request_get(host, query->request) : NULL;
     if (request != NULL)
         request->query = 0;
     lh_query_cancel(host, query->id);
@@ -152,9 +151,9 @@ static void on_query(struct lh_host *host, uint8_t node, const struct lh_host_me
         lh_machine_view(&host->machine, message->key, now, &state.ballot, &state.exclusion);
     const struct lh_lease *lease = lh_machine_find(&host->machine, message->key);
     struct lh_texts_of_entry texts;
-    state.owner =
-        lease != NULL && lh_tenant_describe(host, lease->id, now, &texts, &state.entry);
-    state.entry.name = (struct lh_slice){NULL, 0}; // names cross the wire only where they were asked for
+    state.owner = lease != NULL && lh_tenant_describe(host, lease->id, now, &texts, &state.entry);
+    state.entry.name =
+        (struct lh_slice){NULL, 0}; // names cross the wire only where they were asked for
     lh_host_send(effects, node, &state, 0);
 }
 
@@ -181,7 +180,8 @@ static struct lh_duration remains(const struct lh_host *host, const struct lh_qu
     return lh_left(now, lh_learner_expiry(host->config.timing, query->asked_at, said));
 }
 
-// The owner of exactly the agreed ballot said more: not one that let go while the question was on its way.
+// The owner of exactly the agreed ballot said more: not one that let go while the question was on
+// its way.
 static bool owner_speaks(const struct lh_query *query, lh_ballot ballot)
 {
     return query->owner_known && query->owner.node == lh_ballot_node(ballot);
@@ -190,9 +190,8 @@ static bool owner_speaks(const struct lh_query *query, lh_ballot ballot)
 static struct lh_result describe_held(struct lh_host *host, const struct lh_query *query,
                                       lh_ballot ballot, struct lh_instant now)
 {
-    struct lh_result result = {.status = LH_STATUS_HELD,
-                               .name = name_of(host, query),
-                               .node = lh_ballot_node(ballot)};
+    struct lh_result result = {
+        .status = LH_STATUS_HELD, .name = name_of(host, query), .node = lh_ballot_node(ballot)};
     for (unsigned i = 0; i < host->config.member_count; i++) {
         if (!lh_set_has(query->serving, i) || query->ballots[i] != ballot)
             continue;
@@ -220,8 +219,7 @@ static struct lh_result describe_held(struct lh_host *host, const struct lh_quer
 static void finish_state(struct lh_host *host, struct lh_query *query, struct lh_result result,
                          struct lh_instant now, struct lh_host_effects *effects)
 {
-    struct lh_request *request =
-        query->request != 0 ? lh_request_get(host, query->request) : NULL;
+    struct lh_request *request = query->request != 0 ? lh_request_get(host, query->request) : NULL;
     bool revoke = request != NULL && request->kind == LH_REQUEST_REVOKE;
     if (!revoke || result.status != LH_STATUS_HELD) {
         finish(host, query, &result, now, effects);
@@ -327,7 +325,8 @@ void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t own
     send_call(host, query, now, effects);
 }
 
-// A call is repeated until it is answered; while the first copy waits for a renewal, others are of no use.
+// A call is repeated until it is answered; while the first copy waits for a renewal, others are of
+// no use.
 static bool waits_already(struct lh_host *host, uint8_t node, const struct lh_host_message *message)
 {
     const struct lh_lease *lease =
@@ -349,9 +348,9 @@ static void on_call(struct lh_host *host, uint8_t node, const struct lh_host_mes
     bool known = message->call == LH_REQUEST_RENEW || message->call == LH_REQUEST_RELEASE ||
                  message->call == LH_REQUEST_REVOKE;
     struct lh_duration ttl = message->entry.ttl;
-    bool ttl_allowed = ttl.ns == 0 || (ttl.ns % LH_NS_PER_MS == 0 &&
-                                       ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
-                                       ttl.ns <= host->config.timing.max_ttl.ns);
+    bool ttl_allowed =
+        ttl.ns == 0 || (ttl.ns % LH_NS_PER_MS == 0 && ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
+                        ttl.ns <= host->config.timing.max_ttl.ns);
     bool sane = known && message->entry.name.size_bytes > 0 &&
                 (message->call != LH_REQUEST_RENEW || ttl_allowed);
     if (!sane) {
@@ -360,8 +359,7 @@ static void on_call(struct lh_host *host, uint8_t node, const struct lh_host_mes
     }
     if (host->requests.of_peers == LH_REQUESTS_OF_PEERS_MAX || waits_already(host, node, message))
         return; // it asks again
-    struct lh_request *request =
-        lh_request_new(host, (enum lh_request_kind)message->call, now);
+    struct lh_request *request = lh_request_new(host, (enum lh_request_kind)message->call, now);
     if (request == NULL)
         return;
     host->requests.of_peers++;
@@ -458,8 +456,8 @@ void lh_query_list(struct lh_host *host, struct lh_request *request, struct lh_i
     }
     uint64_t member = request->cursor >> 32;
     if (member > 0) {
-        query->member = member <= host->config.member_count ? (uint8_t)(member - 1)
-                                                            : host->config.member_count;
+        query->member =
+            member <= host->config.member_count ? (uint8_t)(member - 1) : host->config.member_count;
         query->position = (uint32_t)request->cursor;
     }
     list_next(host, query, now, effects);

@@ -1,7 +1,7 @@
-// Questions to the other members. GET asks all of them for one name and believes only a majority of equal
-// answers to this very question; LIST pages through what each of them holds; RENEW, RELEASE and REVOKE of a
-// lease that another node owns are handed to that node. A question is asked again until it is answered or
-// its time is up; every answer names the question by its nonce.
+// Questions to the other members. GET asks all of them for one name and believes only a majority of
+// equal answers to this very question; LIST pages through what each of them holds; RENEW, RELEASE
+// and REVOKE of a lease that another node owns are handed to that node. A question is asked again
+// until it is answered or its time is up; every answer names the question by its nonce.
 #ifndef LH_HOST_QUERY_H
 #define LH_HOST_QUERY_H
 

@@ -36,8 +36,8 @@ struct lh_request *lh_request_new(struct lh_host *host, enum lh_request_kind kin
     else
         return NULL;
     struct lh_request *request = &requests->pool[id - 1];
-    *request = (struct lh_request){
-        .id = id, .kind = kind, .received_at = now, .waiting_since = now};
+    *request =
+        (struct lh_request){.id = id, .kind = kind, .received_at = now, .waiting_since = now};
     return request;
 }
 
@@ -59,12 +59,12 @@ static void free_request(struct lh_host *host, struct lh_request *request)
 }
 
 // Renew and release go to the node that owns the lease: the token names it.
-static void submit_to_owner(struct lh_host *host, struct lh_request *request,
-                            struct lh_instant now, struct lh_host_effects *effects)
+static void submit_to_owner(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                            struct lh_host_effects *effects)
 {
     uint8_t owner = lh_ballot_node(request->token);
-    bool elsewhere = owner != host->config.node && request->peer == 0 &&
-                     lh_peers_find(host, owner) != NULL;
+    bool elsewhere =
+        owner != host->config.node && request->peer == 0 && lh_peers_find(host, owner) != NULL;
     if (elsewhere)
         lh_query_call(host, request, owner, now, effects);
     else if (request->kind == LH_REQUEST_RENEW)

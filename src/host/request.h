@@ -1,6 +1,6 @@
-// A request: one thing that a client, or another node for its client, wants of this node; and the result it
-// gets. Requests live in a pool sized at start, one a session and some for peers; each is in exactly one
-// place (a tenant's queue, a query) and is answered exactly once.
+// A request: one thing that a client, or another node for its client, wants of this node; and the
+// result it gets. Requests live in a pool sized at start, one a session and some for peers; each is
+// in exactly one place (a tenant's queue, a query) and is answered exactly once.
 #ifndef LH_HOST_REQUEST_H
 #define LH_HOST_REQUEST_H
 
@@ -86,13 +86,13 @@ struct lh_request {
     uint8_t name[LH_NAME_BYTES_MAX];
     uint8_t holder[LH_HOLDER_BYTES_MAX];
     struct lh_key key;
-    lh_ballot token;          // renew, release
-    struct lh_duration ttl;   // acquire, renew: whole ms, 50 ms .. M; renew: 0 = as before
-    struct lh_duration wait;  // acquire: how long to wait for somebody else's lease to end; 0 = not
-    struct lh_duration timeout; // how long to wait for a quorum
-    uint64_t id_hash;         // acquire: of the client's own request id; 0 = none
-    uint64_t cursor;          // list
-    uint32_t count;           // list: at most so many
+    lh_ballot token;         // renew, release
+    struct lh_duration ttl;  // acquire, renew: whole ms, 50 ms .. M; renew: 0 = as before
+    struct lh_duration wait; // acquire: how long to wait for somebody else's lease to end; 0 = not
+    struct lh_duration timeout;    // how long to wait for a quorum
+    uint64_t id_hash;              // acquire: of the client's own request id; 0 = none
+    uint64_t cursor;               // list
+    uint32_t count;                // list: at most so many
     struct lh_instant received_at; // the clock read after this very request was received
     struct lh_instant waiting_since;
     // Where it is.
@@ -146,7 +146,8 @@ static inline struct lh_slice lh_request_holder(const struct lh_request *request
     return lh_slice_of(request->holder, request->holder_size);
 }
 
-// Hands a filled request to whoever serves it: tenant.c or query.c. It may be answered before this returns.
+// Hands a filled request to whoever serves it: tenant.c or query.c. It may be answered before this
+// returns.
 void lh_request_submit(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                        struct lh_host_effects *effects);
 

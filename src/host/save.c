@@ -1,5 +1,5 @@
-// F4, clean restart: see save.h. The form is this version's own: another version does not read it, and serves
-// its quarantine.
+// F4, clean restart: see save.h. The form is this version's own: another version does not read it,
+// and serves its quarantine.
 #include "host/save.h"
 
 #include "base/assert.h"
@@ -106,7 +106,7 @@ size_t lh_host_save(struct lh_host *host, struct lh_instant now,
     lh_writer_u64(&writer, (uint64_t)now.ns);
     lh_writer_u64(&writer, host->machine.acceptors.floor);
     lh_writer_u64(&writer, host->machine.seen > host->machine.counter ? host->machine.seen
-                                                                       : host->machine.counter);
+                                                                      : host->machine.counter);
     uint8_t *counts = lh_writer_take(&writer, 8);
     uint32_t records = write_records(&writer, &host->machine.acceptors);
     uint32_t leases = write_leases(&writer, host, now);
@@ -154,7 +154,8 @@ static const char *unbound(const struct lh_host *host, struct lh_instant now,
         return "the machine was started again, or the clock is another one";
     if ((uint64_t)now.ns < header->saved_at)
         return "the clock is before the moment of the save";
-    return header->counter > LH_COUNTER_MAX || header->floor > LH_BALLOT_MAX ? "it is damaged" : NULL;
+    return header->counter > LH_COUNTER_MAX || header->floor > LH_BALLOT_MAX ? "it is damaged"
+                                                                             : NULL;
 }
 
 static bool read_record(struct lh_reader *reader, struct lh_acceptor_record *ret)
@@ -201,8 +202,8 @@ static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
     return !reader->failed && lh_ballot_valid(ret->proposer.held) &&
            lh_ballot_valid(ret->proposer.token) && ret->proposer.ballot <= LH_BALLOT_MAX &&
            ret->proposer.until.ns >= 0 && ret->ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
-           ret->ttl.ns % LH_NS_PER_MS == 0 && ret->name.size_bytes > 0 &&
-           ret->granted_at.ns >= 0 && ret->renewed_at.ns >= 0;
+           ret->ttl.ns % LH_NS_PER_MS == 0 && ret->name.size_bytes > 0 && ret->granted_at.ns >= 0 &&
+           ret->renewed_at.ns >= 0;
 }
 
 static bool take_lease(struct lh_host *host, const struct saved_lease *saved, struct lh_instant now)
@@ -242,7 +243,8 @@ static bool read_body(struct lh_host *host, struct lh_reader reader, const struc
         struct saved_lease lease;
         if (!read_lease(&reader, &lease) ||
             lh_ballot_counter(lease.proposer.ballot) > header->counter ||
-            lease.ttl.ns > host->config.timing.max_ttl.ns || (apply && !take_lease(host, &lease, now)))
+            lease.ttl.ns > host->config.timing.max_ttl.ns ||
+            (apply && !take_lease(host, &lease, now)))
             return false;
     }
     return lh_reader_done(&reader);
@@ -263,7 +265,8 @@ const char *lh_host_restore(struct lh_host *host, struct lh_instant now,
     const char *reason = unbound(host, now, binding, &header);
     if (reason != NULL)
         return reason;
-    // More than fits means smaller tables than before: the memory is checked, then taken over whole.
+    // More than fits means smaller tables than before: the memory is checked, then taken over
+    // whole.
     if (header.record_count > host->config.max_leases ||
         header.lease_count > host->config.max_leases ||
         !read_body(host, reader, &header, now, false))

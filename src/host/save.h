@@ -1,7 +1,8 @@
-// F4, clean restart: what a node that stops in order leaves behind in memory-backed storage, so that the next
-// start need not be silent and no lease is lost. It is believed only by the same directory (its start
-// number has not risen since), with the same members and timing, under the same kernel boot and time namespace,
-// and not before the moment of the save; the start number that rises before the first answer consumes it.
+// F4, clean restart: what a node that stops in order leaves behind in memory-backed storage, so
+// that the next start need not be silent and no lease is lost. It is believed only by the same
+// directory (its start number has not risen since), with the same members and timing, under the
+// same kernel boot and time namespace, and not before the moment of the save; the start number that
+// rises before the first answer consumes it.
 #ifndef LH_HOST_SAVE_H
 #define LH_HOST_SAVE_H
 
@@ -16,13 +17,14 @@ struct lh_clock_binding {
 // How many bytes a save takes now.
 size_t lh_host_save_size(const struct lh_host *host);
 
-// Writes it into `out`, which has lh_host_save_size() bytes, and returns how many were used: 0 if this node has
-// nothing worth saving, because it is not admitted. The host must be handed no input after this.
+// Writes it into `out`, which has lh_host_save_size() bytes, and returns how many were used: 0 if
+// this node has nothing worth saving, because it is not admitted. The host must be handed no input
+// after this.
 size_t lh_host_save(struct lh_host *host, struct lh_instant now,
                     const struct lh_clock_binding *binding, uint8_t *out, size_t capacity);
 
-// After lh_host_load and before START. Returns NULL if the save was taken over whole; else why not, and
-// nothing was.
+// After lh_host_load and before START. Returns NULL if the save was taken over whole; else why not,
+// and nothing was.
 const char *lh_host_restore(struct lh_host *host, struct lh_instant now,
                             const struct lh_clock_binding *binding, struct lh_slice saved);
 

@@ -94,7 +94,8 @@ static void answer_plain(struct lh_host *host, struct lh_request *request, enum 
     lh_request_answer(host, request, &result, now, effects);
 }
 
-// td minus the clock read after this very request was received: what the client's own deadline is made of.
+// td minus the clock read after this very request was received: what the client's own deadline is
+// made of.
 static int64_t until_for(struct lh_host *host, uint32_t id, const struct lh_request *request)
 {
     return lease_of(host, id)->proposer.until.ns - request->received_at.ns;
@@ -126,16 +127,14 @@ static void answer_held(struct lh_host *host, uint32_t id, struct lh_request *re
     uint8_t holder[LH_TEXT_BYTES_MAX];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     const struct lh_lease *lease = lease_of(host, id);
-    struct lh_result result = {.status = LH_STATUS_HELD,
-                               .reason = reason,
-                               .name = lh_request_name(request)};
+    struct lh_result result = {
+        .status = LH_STATUS_HELD, .reason = reason, .name = lh_request_name(request)};
     if (lh_proposer_holds(&lease->proposer, now)) {
         struct lh_duration exclusion = lh_timing_exclusion(host->config.timing, lease->ttl);
         result.token = tenant->token;
         result.node = host->config.node;
         result.holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder);
-        result.free_in.ns =
-            lh_left(now, lease->proposer.until).ns + (exclusion.ns - lease->ttl.ns);
+        result.free_in.ns = lh_left(now, lease->proposer.until).ns + (exclusion.ns - lease->ttl.ns);
     } else if (tenant->blocker != LH_BALLOT_NONE) {
         result.node = lh_ballot_node(tenant->blocker);
         result.free_in = lh_left(now, tenant->blocked_until);
@@ -174,15 +173,16 @@ static void tell_event(struct lh_host *host, uint32_t id, enum lh_event_kind kin
     event->key = lease->key;
     event->ballot = tenant->token;
     event->at = lease->proposer.until;
-    event->name = lh_texts_get(&host->tenants.texts, tenant->name,
-                               lh_host_arena(effects, LH_TEXT_BYTES_MAX));
+    event->name =
+        lh_texts_get(&host->tenants.texts, tenant->name, lh_host_arena(effects, LH_TEXT_BYTES_MAX));
     event->holder = lh_texts_get(&host->tenants.texts, tenant->holder,
                                  lh_host_arena(effects, LH_TEXT_BYTES_MAX));
 }
 
 // --- the tenant's own clock ---
 
-// Who waits behind a lease or an attempt of our own is called by what becomes of it, not by the clock.
+// Who waits behind a lease or an attempt of our own is called by what becomes of it, not by the
+// clock.
 static void arm(struct lh_host *host, uint32_t id)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
@@ -330,8 +330,8 @@ void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct 
     }
     request->waited = !my_turn && (holds(host, id, now) || tenant->queue != 0);
     enqueue(host, tenant, request, my_turn);
-    struct lh_duration patience = request->wait.ns > request->timeout.ns ? request->wait
-                                                                         : request->timeout;
+    struct lh_duration patience =
+        request->wait.ns > request->timeout.ns ? request->wait : request->timeout;
     lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, patience));
     if (request->wait.ns > 0 && request->waited)
         lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->wait));
@@ -340,7 +340,8 @@ void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct 
 
 // --- renewing, releasing, revoking ---
 
-// Checks name, token and holder: against mistakes, not against attackers. Returns the lease's id, or 0 after having answered.
+// Checks name, token and holder: against mistakes, not against attackers. Returns the lease's id,
+// or 0 after having answered.
 static uint32_t held_by(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                         struct lh_host_effects *effects)
 {
@@ -410,7 +411,8 @@ void lh_tenant_release(struct lh_host *host, struct lh_request *request, struct 
     if (id == 0)
         return;
     if (lease_of(host, id)->proposer.phase == LH_ACCEPTING) {
-        // A renewal's Accepts are in flight and would outlive a Release of the old ballot: its outcome comes first.
+        // A renewal's Accepts are in flight and would outlive a Release of the old ballot: its
+        // outcome comes first.
         request->lease = id;
         answering_add(lh_tenant_of(&host->tenants, id), request);
         lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
@@ -456,7 +458,8 @@ static bool is_holder(const struct lh_host *host, const struct lh_tenant *tenant
            lh_texts_equal(&host->tenants.texts, tenant->holder, lh_request_holder(request));
 }
 
-// Everybody who asked for no more than an immediate answer gets it now, and so does the holder that asked twice.
+// Everybody who asked for no more than an immediate answer gets it now, and so does the holder that
+// asked twice.
 static void hurry_impatient(struct lh_host *host, const struct lh_tenant *tenant,
                             struct lh_instant now)
 {
@@ -504,10 +507,10 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
     lh_tenant_settle(host, id);
 }
 
-// All nodes that wait know the same instant. Two that try at once may each leave a live record at some
-// acceptors (A2) and block one another for a whole exclusion, so each has a slot of its own, long enough for
-// two rounds; whose comes first goes around with the lease in the way. Nodes measure rounds a little
-// differently: widths are few and far apart, so that they agree.
+// All nodes that wait know the same instant. Two that try at once may each leave a live record at
+// some acceptors (A2) and block one another for a whole exclusion, so each has a slot of its own,
+// long enough for two rounds; whose comes first goes around with the lease in the way. Nodes
+// measure rounds a little differently: widths are few and far apart, so that they agree.
 static struct lh_duration behind_others(const struct lh_host *host, lh_ballot blocker)
 {
     unsigned count = host->config.member_count;
@@ -537,8 +540,8 @@ static void on_blocked(struct lh_host *host, const struct lh_notice *notice, str
     (void)effects;
 }
 
-// Takes the first of the renew and release requests out, or returns NULL. When this step has answered enough of
-// them, the others are due at once and find out by themselves.
+// Takes the first of the renew and release requests out, or returns NULL. When this step has
+// answered enough of them, the others are due at once and find out by themselves.
 static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant *tenant,
                                          struct lh_instant now,
                                          const struct lh_host_effects *effects)
@@ -649,7 +652,8 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
     request->lease = 0;
     if (request->kind != LH_REQUEST_ACQUIRE) {
         answering_remove(host, tenant, request);
-        // Accepts that are out run to their end: under another ballot they would block the next renewal.
+        // Accepts that are out run to their end: under another ballot they would block the next
+        // renewal.
         if (tenant->answering == 0 && lease->want == LH_WANT_RENEW &&
             lease->proposer.phase != LH_ACCEPTING)
             lh_machine_stop(&host->machine, lease); // nobody asks for this renewal any more
@@ -685,7 +689,8 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
 {
     uint32_t id = request->lease;
     struct lh_lease *lease = lease_of(host, id);
-    if (request->kind == LH_REQUEST_RELEASE) { // the renewal's outcome did not come: let go all the same
+    if (request->kind ==
+        LH_REQUEST_RELEASE) { // the renewal's outcome did not come: let go all the same
         answering_remove(host, lh_tenant_of(&host->tenants, id), request);
         lh_proposer_abandon(&lease->proposer);
         request->lease = 0;

@@ -1,11 +1,11 @@
-// Tenants: who holds a name at this node, who waits for it, and whose turn it is. The machine knows leases of
-// nodes; this file knows their clients. A node runs one attempt a name however many of its clients want it:
-// they queue, first come first served, and one lease handed from client to client is a new acquisition with a
-// new token each time.
+// Tenants: who holds a name at this node, who waits for it, and whose turn it is. The machine knows
+// leases of nodes; this file knows their clients. A node runs one attempt a name however many of
+// its clients want it: they queue, first come first served, and one lease handed from client to
+// client is a new acquisition with a new token each time.
 //
-// Nobody ends a lease under a holder that still believes: only the holder's own release does, a revoked lease
-// is merely not renewed, and a lease that nobody renews ends at td. A client that had to wait is woken first
-// and asks afresh, since what it is granted counts from the moment it asked.
+// Nobody ends a lease under a holder that still believes: only the holder's own release does, a
+// revoked lease is merely not renewed, and a lease that nobody renews ends at td. A client that had
+// to wait is woken first and asks afresh, since what it is granted counts from the moment it asked.
 #ifndef LH_HOST_TENANT_H
 #define LH_HOST_TENANT_H
 
@@ -32,8 +32,8 @@ struct lh_tenant {
     lh_ballot blocker;
     uint32_t watches; // first of them; 0 = nobody watches
     uint32_t watch_query;
-    struct lh_instant watch_at; // when to ask again
-    lh_ballot watch_token;      // what the watchers were told
+    struct lh_instant watch_at;       // when to ask again
+    lh_ballot watch_token;            // what the watchers were told
     uint8_t watch_status, watch_node; // .. 0xff: nothing yet
     struct lh_wheel_timer timer;
 };
@@ -47,7 +47,8 @@ struct lh_tenants {
     struct {
         uint64_t hash;
         lh_ballot token;
-    } recent[LH_RECENT_IDS]; // request ids that were granted, so that a late retry is not a new request
+    } recent[LH_RECENT_IDS]; // request ids that were granted, so that a late retry is not a new
+                             // request
 };
 
 static inline struct lh_tenant *lh_tenant_of(const struct lh_tenants *tenants, uint32_t lease)
@@ -88,8 +89,8 @@ struct lh_texts_of_entry {
     uint8_t name[LH_TEXT_BYTES_MAX], holder[LH_TEXT_BYTES_MAX];
 };
 
-// What this node, as owner, says of a lease it holds. Returns false if it does not hold it. The entry's texts
-// are in `texts`.
+// What this node, as owner, says of a lease it holds. Returns false if it does not hold it. The
+// entry's texts are in `texts`.
 bool lh_tenant_describe(struct lh_host *host, uint32_t lease, struct lh_instant now,
                         struct lh_texts_of_entry *texts, struct lh_entry *ret_entry);
 

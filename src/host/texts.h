@@ -1,5 +1,5 @@
-// Names and holders of a million leases, in one block of small chunks given at start: a text takes as many
-// chunks as it needs, and its handle is the first.
+// Names and holders of a million leases, in one block of small chunks given at start: a text takes
+// as many chunks as it needs, and its handle is the first.
 #ifndef LH_HOST_TEXTS_H
 #define LH_HOST_TEXTS_H
 

@@ -112,9 +112,10 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease);
     bool known = result->status == LH_STATUS_HELD || result->status == LH_STATUS_FREE;
     // An owner that fell silent still holds what it held; members that differ will agree soon.
-    bool same = !known || (tenant->watch_status == result->status &&
-                           (result->token == tenant->watch_token ||
-                            (result->token == LH_BALLOT_NONE && result->node == tenant->watch_node)));
+    bool same =
+        !known || (tenant->watch_status == result->status &&
+                   (result->token == tenant->watch_token ||
+                    (result->token == LH_BALLOT_NONE && result->node == tenant->watch_node)));
     bool whole = result->status == LH_STATUS_FREE ||
                  (result->status == LH_STATUS_HELD && result->token != LH_BALLOT_NONE);
     struct lh_result told = *result;

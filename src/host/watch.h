@@ -1,6 +1,6 @@
-// Subscriptions: which session watches which lease. A watched lease is asked for at the other members at an
-// interval and whenever something happens to it here; a watcher hears of changes of state, owner and
-// holder, not of renewals.
+// Subscriptions: which session watches which lease. A watched lease is asked for at the other
+// members at an interval and whenever something happens to it here; a watcher hears of changes of
+// state, owner and holder, not of renewals.
 #ifndef LH_HOST_WATCH_H
 #define LH_HOST_WATCH_H
 
@@ -11,7 +11,7 @@ struct lh_watch {
     uint32_t lease;    // 0 in a free one
     uint32_t sequence; // messages sent
     bool fresh;        // the present state is owed, changed or not
-    bool unsure;       // it was told less than the others know: what is known is owed, changed or not
+    bool unsure; // it was told less than the others know: what is known is owed, changed or not
     uint32_t next_of_lease, next_of_session; // ids; 0 ends
 };
 
@@ -25,8 +25,9 @@ static inline struct lh_watch *lh_watch_get(const struct lh_watches *watches, ui
     return &watches->pool[id - 1];
 }
 
-// Begins to watch `name` for `session`; its present state follows as the first message. Returns false if no
-// watch or lease is free. Watching a name twice is watching it once, and has its state sent again.
+// Begins to watch `name` for `session`; its present state follows as the first message. Returns
+// false if no watch or lease is free. Watching a name twice is watching it once, and has its state
+// sent again.
 bool lh_watch_add(struct lh_host *host, uint32_t session, struct lh_slice name,
                   struct lh_instant now, struct lh_host_effects *effects);
 

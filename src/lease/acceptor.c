@@ -1,4 +1,5 @@
-// The acceptor's role: see acceptor.h. One clock reading per call, compared before anything is subtracted.
+// The acceptor's role: see acceptor.h. One clock reading per call, compared before anything is
+// subtracted.
 #include "lease/acceptor.h"
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
-// The acceptor's table: see acceptors.h. Chained buckets over 32-bit indices; names are keyed hashes, so
-// their low bits serve as they are and nobody outside the cluster can aim at a bucket.
+// The acceptor's table: see acceptors.h. Chained buckets over 32-bit indices; names are keyed
+// hashes, so their low bits serve as they are and nobody outside the cluster can aim at a bucket.
 #include "lease/acceptors.h"
 
 #include "base/assert.h"

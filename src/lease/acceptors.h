@@ -1,6 +1,7 @@
-// The acceptor's table: one record a name, found by hash, in memory given at start. It adds what concerns
-// all names of one acceptor: the promise floor (F2) and idle forgetting (F1). No call costs more because the
-// table is fuller; forgetting looks at two records a call, around and around.
+// The acceptor's table: one record a name, found by hash, in memory given at start. It adds what
+// concerns all names of one acceptor: the promise floor (F2) and idle forgetting (F1). No call
+// costs more because the table is fuller; forgetting looks at two records a call, around and
+// around.
 #ifndef LH_LEASE_ACCEPTORS_H
 #define LH_LEASE_ACCEPTORS_H
 
@@ -11,7 +12,7 @@
 
 struct lh_acceptors {
     struct lh_acceptor_record *records; // [0, used) have been in use; some may be free again
-    uint32_t *next;                     // chain of a bucket, or of the free list; index + 1, 0 ends it
+    uint32_t *next; // chain of a bucket, or of the free list; index + 1, 0 ends it
     uint32_t *buckets;
     uint32_t bucket_mask;
     uint32_t capacity;
@@ -28,7 +29,8 @@ size_t lh_acceptors_size(uint32_t capacity);
 // `memory` is zeroed, 8-aligned, lh_acceptors_size() long, and outlives the table.
 void lh_acceptors_init(struct lh_acceptors *acceptors, void *memory, uint32_t capacity);
 
-// The record of `key`, or NULL if this acceptor knows nothing of it. Valid until the next forgetting.
+// The record of `key`, or NULL if this acceptor knows nothing of it. Valid until the next
+// forgetting.
 struct lh_acceptor_record *lh_acceptors_find(struct lh_acceptors *acceptors, struct lh_key key);
 
 // The record of `key`, made at the floor if there is none. NULL if the table is full.
@@ -41,8 +43,8 @@ bool lh_acceptors_in_use(const struct lh_acceptor_record *record);
 // F4: takes a record over as it was saved. Returns false if the table is full.
 bool lh_acceptors_restore(struct lh_acceptors *acceptors, const struct lh_acceptor_record *record);
 
-// F1 and F2: look at the next two records; forget those that may be forgotten and raise the floor to the
-// greatest ballot they had promised. Returns how many were forgotten.
+// F1 and F2: look at the next two records; forget those that may be forgotten and raise the floor
+// to the greatest ballot they had promised. Returns how many were forgotten.
 unsigned lh_acceptors_forget(struct lh_acceptors *acceptors, struct lh_instant now,
                              struct lh_duration quarantine);
 

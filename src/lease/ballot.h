@@ -1,7 +1,8 @@
-// Ballots: one positive 63-bit integer, counter:47 | generation:8 | node:8, so that plain integer order is
-// the order of attempts. A ballot is unique because its low 16 bits name one incarnation of one node and
-// that incarnation never issues a counter twice (P1, T4). The ballot under which a holder first won a lease
-// is its fencing token; counters start low, so tokens stay exact in a double for years.
+// Ballots: one positive 63-bit integer, counter:47 | generation:8 | node:8, so that plain integer
+// order is the order of attempts. A ballot is unique because its low 16 bits name one incarnation
+// of one node and that incarnation never issues a counter twice (P1, T4). The ballot under which a
+// holder first won a lease is its fencing token; counters start low, so tokens stay exact in a
+// double for years.
 #ifndef LH_LEASE_BALLOT_H
 #define LH_LEASE_BALLOT_H
 
@@ -41,7 +42,8 @@ static inline lh_ballot lh_ballot_ceiling(uint64_t counter)
     return counter << 16 | 0xffff;
 }
 
-// Same owner: same node in the same generation. A replaced node shares nothing with its predecessor.
+// Same owner: same node in the same generation. A replaced node shares nothing with its
+// predecessor.
 static inline bool lh_ballot_same_owner(lh_ballot a, lh_ballot b)
 {
     return (a & 0xffff) == (b & 0xffff);

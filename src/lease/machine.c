@@ -186,7 +186,8 @@ static bool sent_by_owner(uint8_t from, const struct lh_message *message)
            lh_ballot_node(message->ballot) == from;
 }
 
-// F1: by the argument of T3, a name at rest for the ceiling's quarantine is a restart already served.
+// F1: by the argument of T3, a name at rest for the ceiling's quarantine is a restart already
+// served.
 static void forget_idle(struct lh_machine *machine, struct lh_instant now)
 {
     if (!machine->config.idle_forget)

@@ -1,10 +1,12 @@
-// The many-lease machine: every lease of one node, as acceptor and as proposer, in memory given at start.
+// The many-lease machine: every lease of one node, as acceptor and as proposer, in memory given at
+// start.
 //
-// It runs the role functions of acceptor.h and proposer.h for as many names as there are, retransmits,
-// backs off, and tells its caller what became of each lease. It serves the quarantine (A4, T3), refuses
-// durations above M (T2), keeps counters above every ballot seen (T4) and below what is reserved on disk
-// (F2), and asks for the durable ceiling before it answers for a longer attempt (F5). Time, randomness and
-// memory come from outside; no step costs more because there are more leases.
+// It runs the role functions of acceptor.h and proposer.h for as many names as there are,
+// retransmits, backs off, and tells its caller what became of each lease. It serves the quarantine
+// (A4, T3), refuses durations above M (T2), keeps counters above every ballot seen (T4) and below
+// what is reserved on disk (F2), and asks for the durable ceiling before it answers for a longer
+// attempt (F5). Time, randomness and memory come from outside; no step costs more because there are
+// more leases.
 #ifndef LH_LEASE_MACHINE_H
 #define LH_LEASE_MACHINE_H
 
@@ -25,8 +27,8 @@ struct lh_machine_config {
     uint8_t member_count;
     uint8_t members[LH_MEMBERS_MAX]; // numbers of all members, ascending; this node is one of them
     struct lh_timing timing;
-    uint32_t max_leases;     // names this acceptor can know, and leases this proposer can want or hold
-    bool idle_forget;        // F1
+    uint32_t max_leases; // names this acceptor can know, and leases this proposer can want or hold
+    bool idle_forget;    // F1
     bool one_round_renewal;  // F3
     bool quarantine_ceiling; // F5
 };
@@ -38,7 +40,8 @@ enum lh_want {
     LH_WANT_RENEW,
 };
 
-// A lease that this node wants or holds. The caller reads `proposer`; everything else is the machine's.
+// A lease that this node wants or holds. The caller reads `proposer`; everything else is the
+// machine's.
 struct lh_lease {
     struct lh_key key;
     struct lh_proposer proposer;
@@ -47,23 +50,26 @@ struct lh_lease {
     uint32_t next; // chain of its bucket or of the free list
     enum lh_want want;
     struct lh_duration ttl;
-    struct lh_instant waiting_since; // for whom it is wanted; told to acceptors so that the longest goes first
-    struct lh_instant retry_at;      // next retransmission, or end of the back-off
-    struct lh_duration pause;        // between retransmissions
-    struct lh_members_set answered;          // acceptors that answered this round
-    struct lh_members_set refused;           // those of them that will not help this round
+    struct lh_instant
+        waiting_since; // for whom it is wanted; told to acceptors so that the longest goes first
+    struct lh_instant retry_at;                      // next retransmission, or end of the back-off
+    struct lh_duration pause;                        // between retransmissions
+    struct lh_members_set answered;                  // acceptors that answered this round
+    struct lh_members_set refused;                   // those of them that will not help this round
     struct lh_instant blocked_until[LH_MEMBERS_MAX]; // what refusers said of the lease in the way
-    struct lh_instant waiter_since[LH_MEMBERS_MAX];  // members that wait for us to let go; LH_NEVER if not
-    lh_ballot blocker;                               // the lease that was in the way last
+    struct lh_instant
+        waiter_since[LH_MEMBERS_MAX]; // members that wait for us to let go; LH_NEVER if not
+    lh_ballot blocker;                // the lease that was in the way last
     struct lh_instant round_began;
-    uint8_t tries;        // attempts in a row that came to nothing
-    bool whole_renewal;   // F3: some acceptor refused an Extend; renew in two rounds next
+    uint8_t tries;      // attempts in a row that came to nothing
+    bool whole_renewal; // F3: some acceptor refused an Extend; renew in two rounds next
 };
 
 enum lh_notice_kind {
     LH_NOTICE_ACQUIRED, // the lease is ours; proposer.token, proposer.until
     LH_NOTICE_RENEWED,
-    LH_NOTICE_BLOCKED, // somebody else's lease `ballot` is live; nothing more is tried; free no sooner than `at`
+    LH_NOTICE_BLOCKED, // somebody else's lease `ballot` is live; nothing more is tried; free no
+                       // sooner than `at`
     LH_NOTICE_STALLED, // an attempt reached its td without a quorum; it is tried again
     LH_NOTICE_LOST,    // authority ended at td without a renewal
     LH_NOTICE_WOKEN,   // a lease that was in the way was released
@@ -73,10 +79,10 @@ enum lh_notice_kind {
 
 struct lh_notice {
     enum lh_notice_kind kind;
-    uint32_t lease;               // id, for the first six
-    lh_ballot ballot;             // Blocked
-    struct lh_instant at;         // Blocked
-    uint64_t counter;             // Reserve
+    uint32_t lease;                // id, for the first six
+    lh_ballot ballot;              // Blocked
+    struct lh_instant at;          // Blocked
+    uint64_t counter;              // Reserve
     struct lh_duration quarantine; // Ceiling
 };
 
@@ -90,7 +96,8 @@ struct lh_send {
 #define LH_LEASE_SENDS_MAX (LH_LEASE_TIMERS_A_STEP * 2 * LH_MEMBERS_MAX)
 #define LH_LEASE_NOTICES_MAX (LH_LEASE_TIMERS_A_STEP * 3 + 4)
 
-// What a step wants done. The caller empties it before each step; it is sized so that no step fills it.
+// What a step wants done. The caller empties it before each step; it is sized so that no step fills
+// it.
 struct lh_lease_effects {
     unsigned send_count;
     unsigned notice_count;
@@ -101,13 +108,13 @@ struct lh_lease_effects {
 struct lh_machine_counters {
     uint64_t acquired, renewed, lost, released;
     uint64_t attempts, retransmits, blocked, stalled, duels;
-    uint64_t dropped_quarantine;  // A4
-    uint64_t dropped_ttl;         // D_P above M, or below the least
-    uint64_t dropped_unreserved;  // F2: the counter is above our reservation
-    uint64_t dropped_full;        // no record left for a new name
-    uint64_t overwrites_refused;  // A2
-    uint64_t forgotten;           // F1
-    uint64_t late_wakes;          // timers that came more than 100 ms late
+    uint64_t dropped_quarantine; // A4
+    uint64_t dropped_ttl;        // D_P above M, or below the least
+    uint64_t dropped_unreserved; // F2: the counter is above our reservation
+    uint64_t dropped_full;       // no record left for a new name
+    uint64_t overwrites_refused; // A2
+    uint64_t forgotten;          // F1
+    uint64_t late_wakes;         // timers that came more than 100 ms late
 };
 
 struct lh_machine {
@@ -119,11 +126,11 @@ struct lh_machine {
     struct lh_duration ceiling;        // F5: durable
     struct lh_duration ceiling_wanted; // F5: asked for
     struct lh_duration ceiling_recent; // greatest Q answered for in this period
-    struct lh_instant ceiling_turn;       // when the period ends
-    uint64_t counter;    // the last one issued
-    uint64_t seen;       // T4: the greatest met anywhere
-    uint64_t reserved;   // F2: durable; nothing above it is issued, promised or accepted
-    uint64_t asked_for;  // what RESERVE asked for last
+    struct lh_instant ceiling_turn;    // when the period ends
+    uint64_t counter;                  // the last one issued
+    uint64_t seen;                     // T4: the greatest met anywhere
+    uint64_t reserved;  // F2: durable; nothing above it is issued, promised or accepted
+    uint64_t asked_for; // what RESERVE asked for last
     struct lh_wheel wheel;
     struct lh_lease *leases;
     uint32_t *buckets;
@@ -135,18 +142,19 @@ struct lh_machine {
 
 size_t lh_machine_size(const struct lh_machine_config *config);
 
-// `memory` is zeroed, 16-aligned, lh_machine_size() long; it and `prng` outlive the machine. The machine
-// stays silent until lh_machine_serve.
+// `memory` is zeroed, 16-aligned, lh_machine_size() long; it and `prng` outlive the machine. The
+// machine stays silent until lh_machine_serve.
 void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config *config,
                      void *memory, struct lh_prng *prng, struct lh_instant now);
 
-// A4: begin to answer at `quarantine_until`. `floor` covers every ballot promised before (F2), counters start
-// above `counter`, `reserved` and `ceiling` are what is durable.
+// A4: begin to answer at `quarantine_until`. `floor` covers every ballot promised before (F2),
+// counters start above `counter`, `reserved` and `ceiling` are what is durable.
 void lh_machine_serve(struct lh_machine *machine, struct lh_instant quarantine_until,
                       lh_ballot floor, uint64_t counter, uint64_t reserved,
                       struct lh_duration ceiling);
 
-// F4: takes over a lease that was held when this node stopped in order. Takes a lease just opened, before serving.
+// F4: takes over a lease that was held when this node stopped in order. Takes a lease just opened,
+// before serving.
 void lh_machine_restore_lease(struct lh_machine *machine, struct lh_lease *lease,
                               const struct lh_proposer *proposer, struct lh_duration ttl);
 
@@ -167,23 +175,24 @@ struct lh_lease *lh_machine_open(struct lh_machine *machine, struct lh_key key);
 // Gives the lease's memory back. Takes one that is neither wanted nor held.
 void lh_machine_close(struct lh_machine *machine, struct lh_lease *lease);
 
-// Want the lease for `ttl` (whole ms, 50 ms .. M), on behalf of somebody who has waited since `waiting_since`. Ends in ACQUIRED
-// or BLOCKED, or is stopped. Takes a lease that is not held.
+// Want the lease for `ttl` (whole ms, 50 ms .. M), on behalf of somebody who has waited since
+// `waiting_since`. Ends in ACQUIRED or BLOCKED, or is stopped. Takes a lease that is not held.
 void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                         struct lh_duration ttl, struct lh_instant waiting_since,
                         struct lh_lease_effects *effects);
 
-// Renew the lease to last for `ttl` from now, or join the renewal whose Accepts are out. Ends in RENEWED or LOST.
-// Takes a lease that is held.
+// Renew the lease to last for `ttl` from now, or join the renewal whose Accepts are out. Ends in
+// RENEWED or LOST. Takes a lease that is held.
 void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                       struct lh_duration ttl, struct lh_lease_effects *effects);
 
-// P5: want it no longer; a lease already held stays held until td. An attempt whose Accepts are out runs to its
-// end all the same, since what it left would block the next: it may still end in ACQUIRED or RENEWED.
+// P5: want it no longer; a lease already held stays held until td. An attempt whose Accepts are out
+// runs to its end all the same, since what it left would block the next: it may still end in
+// ACQUIRED or RENEWED.
 void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease);
 
-// P6: the holder has stopped: let go, and pass it on to the node that has waited longest. Returns false
-// if it was not held any more.
+// P6: the holder has stopped: let go, and pass it on to the node that has waited longest. Returns
+// false if it was not held any more.
 bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                         struct lh_lease_effects *effects);
 
@@ -191,15 +200,17 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
 void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct lh_message *message,
                         struct lh_instant now, struct lh_lease_effects *effects);
 
-// Handles what is due: at most LH_LEASE_TIMERS_A_STEP leases; the deadline stays in the past if more are.
+// Handles what is due: at most LH_LEASE_TIMERS_A_STEP leases; the deadline stays in the past if
+// more are.
 void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
                       struct lh_lease_effects *effects);
 
-// When lh_machine_timer wants to be called next. It may come late: only wake-ups hang on it, no safety.
+// When lh_machine_timer wants to be called next. It may come late: only wake-ups hang on it, no
+// safety.
 struct lh_instant lh_machine_deadline(const struct lh_machine *machine);
 
-// The acceptor's view of `key` for somebody who asks: the live lease, and what remains of its exclusion.
-// Returns false while in quarantine.
+// The acceptor's view of `key` for somebody who asks: the live lease, and what remains of its
+// exclusion. Returns false while in quarantine.
 bool lh_machine_view(struct lh_machine *machine, struct lh_key key, struct lh_instant now,
                      lh_ballot *ret_ballot, struct lh_duration *ret_exclusion);
 

@@ -1,6 +1,6 @@
-// The acceptor's half of the machine: what must hold before a message for any name is answered at all (A4, T2,
-// F2, F5), then the role function, then the answer. A message that may not be answered is dropped and
-// counted, never kept for later.
+// The acceptor's half of the machine: what must hold before a message for any name is answered at
+// all (A4, T2, F2, F5), then the role function, then the answer. A message that may not be answered
+// is dropped and counted, never kept for later.
 #include "lease/machine_internal.h"
 
 #include "base/assert.h"
@@ -23,7 +23,8 @@ static bool ttl_allowed(struct lh_machine *machine, struct lh_duration ttl)
     return false;
 }
 
-// F2: nothing above the reservation is promised or accepted, so that a restart at the reservation covers it.
+// F2: nothing above the reservation is promised or accepted, so that a restart at the reservation
+// covers it.
 static bool counter_reserved(struct lh_machine *machine, lh_ballot ballot,
                              struct lh_lease_effects *effects)
 {
@@ -58,8 +59,8 @@ static struct lh_duration ceiling_step(const struct lh_machine *machine, struct 
     return rounded.ns < most.ns ? rounded : most;
 }
 
-// F5: the quarantine that an attempt of `ttl` implies must be durable before its first answer leaves.
-// Returns true if the answer has to wait for that.
+// F5: the quarantine that an attempt of `ttl` implies must be durable before its first answer
+// leaves. Returns true if the answer has to wait for that.
 static bool above_ceiling(struct lh_machine *machine, struct lh_duration ttl,
                           struct lh_lease_effects *effects)
 {
@@ -81,7 +82,8 @@ void lh_machine_ceiling_tick(struct lh_machine *machine, struct lh_instant now,
     if (!machine->config.quarantine_ceiling || lh_before(now, machine->ceiling_turn) ||
         machine->ceiling.ns != machine->ceiling_wanted.ns)
         return;
-    // This period lasted for the ceiling's Q: whatever was answered for more than `lower` is older than that.
+    // This period lasted for the ceiling's Q: whatever was answered for more than `lower` is older
+    // than that.
     struct lh_duration lower = ceiling_step(machine, machine->ceiling_recent);
     machine->ceiling_recent = (struct lh_duration){0};
     machine->ceiling_turn = lh_after(now, machine->ceiling);
@@ -92,7 +94,8 @@ void lh_machine_ceiling_tick(struct lh_machine *machine, struct lh_instant now,
     lh_machine_notify(effects, LH_NOTICE_CEILING, 0)->quarantine = lower;
 }
 
-// The record for a request, made at the floor if the name is unknown. NULL after having answered or counted.
+// The record for a request, made at the floor if the name is unknown. NULL after having answered or
+// counted.
 static struct lh_acceptor_record *record_for(struct lh_machine *machine, uint8_t from,
                                              const struct lh_message *message,
                                              struct lh_instant now,
@@ -129,8 +132,8 @@ static void send_answer(struct lh_machine *machine, uint8_t to, const struct lh_
                         struct lh_acceptor_answer answer, struct lh_lease_effects *effects)
 {
     bool waits = answer.verdict != LH_REJECTED && above_ceiling(machine, request->ttl, effects);
-    struct lh_message *made = lh_machine_send(effects, to, answer_kind(answer.verdict),
-                                              request->key, request->ballot);
+    struct lh_message *made =
+        lh_machine_send(effects, to, answer_kind(answer.verdict), request->key, request->ballot);
     effects->sends[effects->send_count - 1].after_ceiling = waits;
     made->stamp = request->stamp;
     if (answer.verdict == LH_REJECTED) {

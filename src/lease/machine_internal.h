@@ -52,7 +52,7 @@ void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
                             struct lh_lease_effects *effects);
 void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *message,
                         struct lh_instant now, struct lh_lease_effects *effects);
-void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease,
-                          struct lh_instant now, struct lh_lease_effects *effects);
+void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                          struct lh_lease_effects *effects);
 
 #endif

@@ -1,6 +1,7 @@
-// The proposer's half of the machine: attempts and what becomes of them. The role functions decide what
-// counts; this file only sends, retransmits, backs off and reports. Every wait here may end late or early
-// without harm: authority and evidence are bounded by the deadlines that the role functions read.
+// The proposer's half of the machine: attempts and what becomes of them. The role functions decide
+// what counts; this file only sends, retransmits, backs off and reports. Every wait here may end
+// late or early without harm: authority and evidence are bounded by the deadlines that the role
+// functions read.
 #include "lease/machine_internal.h"
 
 #include "base/assert.h"
@@ -106,7 +107,8 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
                     struct lh_lease_effects *effects)
 {
     LH_ASSERT(!attempting(lease));
-    if (lease->want == LH_WANT_RENEW && machine->config.one_round_renewal && !lease->whole_renewal) {
+    if (lease->want == LH_WANT_RENEW && machine->config.one_round_renewal &&
+        !lease->whole_renewal) {
         lh_proposer_extend(&lease->proposer, now, lease->ttl);
     } else {
         uint64_t counter = next_counter(machine, effects);
@@ -115,9 +117,9 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
             arm(machine, lease);
             return;
         }
-        lh_proposer_start(
-            &lease->proposer, now,
-            lh_ballot_make(counter, machine->config.generation, machine->config.node), lease->ttl);
+        lh_proposer_start(&lease->proposer, now,
+                          lh_ballot_make(counter, machine->config.generation, machine->config.node),
+                          lease->ttl);
     }
     machine->counters.attempts++;
     begin_round(machine, lease, now);
@@ -138,8 +140,8 @@ static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct 
     arm(machine, lease);
 }
 
-// When enough refusers will have let go to make a quorum with `helpers` others: the refusals that must end,
-// earliest first. LH_NEVER if there are too few.
+// When enough refusers will have let go to make a quorum with `helpers` others: the refusals that
+// must end, earliest first. LH_NEVER if there are too few.
 static struct lh_instant free_at(const struct lh_machine *machine, const struct lh_lease *lease,
                                  unsigned helpers)
 {
@@ -175,8 +177,8 @@ static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease
         attempt(machine, lease, now, effects);
         return;
     }
-    struct lh_instant at = free_at(
-        machine, lease, machine->config.member_count - lh_set_count(lease->refused));
+    struct lh_instant at =
+        free_at(machine, lease, machine->config.member_count - lh_set_count(lease->refused));
     if (lease->want != LH_WANT_ACQUIRE || !lh_before(now, at)) {
         machine->counters.duels++;
         back_off(machine, lease, now);
@@ -204,8 +206,8 @@ static struct lh_lease *lease_of_answer(struct lh_machine *machine,
     return message->ballot == expected ? lease : NULL;
 }
 
-static void refuse(struct lh_lease *lease, unsigned acceptor,
-                   const struct lh_message *message, struct lh_instant now)
+static void refuse(struct lh_lease *lease, unsigned acceptor, const struct lh_message *message,
+                   struct lh_instant now)
 {
     lh_set_add(&lease->answered, acceptor);
     lh_set_add(&lease->refused, acceptor);
@@ -269,9 +271,10 @@ void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
     if (lease == NULL || lease->proposer.phase != LH_ACCEPTING)
         return;
     lh_set_add(&lease->answered, acceptor);
-    bool lapsed = lease->proposer.held != LH_BALLOT_NONE && !lh_proposer_holds(&lease->proposer, now);
-    enum lh_outcome outcome = lh_proposer_accepted(&lease->proposer, now, acceptor,
-                                                   message->ballot, machine->quorum);
+    bool lapsed =
+        lease->proposer.held != LH_BALLOT_NONE && !lh_proposer_holds(&lease->proposer, now);
+    enum lh_outcome outcome =
+        lh_proposer_accepted(&lease->proposer, now, acceptor, message->ballot, machine->quorum);
     if (outcome == LH_NOTHING)
         return; // a quorum after td left the phase idle; the timer retries
     if (outcome == LH_ACQUIRED && lapsed) // P4: a renewal that came too late is a new lease
@@ -290,8 +293,8 @@ void lh_machine_on_extended(struct lh_machine *machine, unsigned acceptor,
         message->stamp != lease->proposer.stamp)
         return;
     lh_set_add(&lease->answered, acceptor);
-    enum lh_outcome outcome = lh_proposer_extended(
-        &lease->proposer, now, acceptor, message->ballot, message->stamp, machine->quorum);
+    enum lh_outcome outcome = lh_proposer_extended(&lease->proposer, now, acceptor, message->ballot,
+                                                   message->stamp, machine->quorum);
     if (outcome == LH_RENEWED)
         won(machine, lease, outcome, effects);
 }
@@ -341,7 +344,8 @@ void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *mes
     notice->at = lh_after(now, behind);
 }
 
-// The wire carries whole ms: a TTL with a rest would give the acceptors less than td was made from (T2).
+// The wire carries whole ms: a TTL with a rest would give the acceptors less than td was made from
+// (T2).
 static void check_ttl(const struct lh_machine *machine, struct lh_duration ttl)
 {
     LH_ASSERT_LE(ttl.ns, machine->config.timing.max_ttl.ns);
@@ -376,7 +380,8 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
     lease->want = LH_WANT_RENEW;
     lease->waiting_since = LH_NEVER;
     lease->tries = 0;
-    if (lease->proposer.phase == LH_ACCEPTING) { // recorded by now: it is joined, since it would block another
+    if (lease->proposer.phase ==
+        LH_ACCEPTING) { // recorded by now: it is joined, since it would block another
         arm(machine, lease);
         return;
     }
@@ -432,15 +437,16 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     return true;
 }
 
-// Some refused and the others are silent, perhaps down: rather than wait for them until td, try again once those
-// that answered suffice. True if it was.
+// Some refused and the others are silent, perhaps down: rather than wait for them until td, try
+// again once those that answered suffice. True if it was.
 static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease,
                               struct lh_instant now, struct lh_lease_effects *effects)
 {
     if (lh_set_count(lease->refused) == 0)
         return false;
     if (lease->proposer.phase == LH_ACCEPTING)
-        return false; // what was accepted would block the next attempt: its answers are worth waiting for
+        return false; // what was accepted would block the next attempt: its answers are worth
+                      // waiting for
     if (lease->proposer.phase == LH_EXTENDING) {
         refused_by_quorum(machine, lease, now, effects);
         return true;
@@ -456,8 +462,8 @@ static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease
     return true;
 }
 
-void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease,
-                          struct lh_instant now, struct lh_lease_effects *effects)
+void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                          struct lh_lease_effects *effects)
 {
     struct lh_proposer *proposer = &lease->proposer;
     if (proposer->held != LH_BALLOT_NONE && !lh_proposer_holds(proposer, now)) {

@@ -1,5 +1,5 @@
-// The wire form of lease messages: kind, length, body; see docs/wire.md. Integers are little endian,
-// durations that people chose travel as whole milliseconds, measured ones as nanoseconds.
+// The wire form of lease messages: kind, length, body; see docs/wire.md. Integers are little
+// endian, durations that people chose travel as whole milliseconds, measured ones as nanoseconds.
 #include "lease/message.h"
 
 #include "lease/timing.h"

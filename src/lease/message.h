@@ -1,6 +1,6 @@
-// What nodes say to each other about one name. The first group is the paper's (Prepare .. Release) with
-// what DESIGN.md adds: Accept carries the lease it renews, rejections carry the promised ballot, answers
-// carry the exclusion that remains. Wake passes a release on to a node that waits.
+// What nodes say to each other about one name. The first group is the paper's (Prepare .. Release)
+// with what DESIGN.md adds: Accept carries the lease it renews, rejections carry the promised
+// ballot, answers carry the exclusion that remains. Wake passes a release on to a node that waits.
 #ifndef LH_LEASE_MESSAGE_H
 #define LH_LEASE_MESSAGE_H
 
@@ -25,15 +25,16 @@ enum lh_message_kind {
 // One decoded message. Each kind uses the fields that name it; the others are zero.
 struct lh_message {
     enum lh_message_kind kind;
-    struct lh_key key;            // all
-    lh_ballot ballot;             // all but Wake: the attempt, or the lease
-    lh_ballot base;               // Accept: the lease it renews, or none
-    lh_ballot promised;           // Rejected: what must be exceeded
-    lh_ballot reported;           // Promise, Rejected: the live lease, or none
-    uint64_t stamp;               // Extend, Extended; Rejected of an Extend: the sender's clock reading n
-    struct lh_duration ttl;       // Prepare, Accept, Extend: D_P, in whole ms
+    struct lh_key key;      // all
+    lh_ballot ballot;       // all but Wake: the attempt, or the lease
+    lh_ballot base;         // Accept: the lease it renews, or none
+    lh_ballot promised;     // Rejected: what must be exceeded
+    lh_ballot reported;     // Promise, Rejected: the live lease, or none
+    uint64_t stamp;         // Extend, Extended; Rejected of an Extend: the sender's clock reading n
+    struct lh_duration ttl; // Prepare, Accept, Extend: D_P, in whole ms
     struct lh_duration exclusion; // Promise, Rejected: what remains of `reported`
-    struct lh_duration waited;    // Prepare: for how long somebody at the sender has waited, in whole ms
+    struct lh_duration
+        waited; // Prepare: for how long somebody at the sender has waited, in whole ms
     enum lh_message_kind refused; // Rejected: Prepare, Accept or Extend
     uint8_t rank;                 // Wake: how many nodes have waited longer
 };
@@ -48,8 +49,8 @@ static inline bool lh_message_is_answer(enum lh_message_kind kind)
 // Appends kind, length and body. A writer without room fails and is left for the caller to rewind.
 void lh_message_encode(struct lh_writer *writer, const struct lh_message *message);
 
-// Decodes the body of a message of `kind`, checking every field. Returns false, leaving *ret_message alone,
-// on a body that is too short, too long, or holds an impossible value.
+// Decodes the body of a message of `kind`, checking every field. Returns false, leaving
+// *ret_message alone, on a body that is too short, too long, or holds an impossible value.
 bool lh_message_decode(enum lh_message_kind kind, struct lh_slice body,
                        struct lh_message *ret_message);
 

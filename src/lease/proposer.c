@@ -1,4 +1,5 @@
-// The proposer's role: see proposer.h. One clock reading per call, compared before anything is subtracted.
+// The proposer's role: see proposer.h. One clock reading per call, compared before anything is
+// subtracted.
 #include "lease/proposer.h"
 
 #include "base/assert.h"
@@ -28,9 +29,10 @@ bool lh_proposer_promise(struct lh_proposer *proposer, struct lh_instant now, un
 {
     if (ballot != proposer->ballot)
         return false;
-    // Our own lease under any other ballot blocks like a stranger's: an abandoned attempt may have put it there.
-    bool open = reported == LH_BALLOT_NONE ||
-                (reported == proposer->base && base_is_held(proposer, now));
+    // Our own lease under any other ballot blocks like a stranger's: an abandoned attempt may have
+    // put it there.
+    bool open =
+        reported == LH_BALLOT_NONE || (reported == proposer->base && base_is_held(proposer, now));
     if (open)
         lh_set_add(&proposer->open, acceptor);
     return open;
@@ -79,8 +81,7 @@ lh_ballot lh_proposer_release(struct lh_proposer *proposer, struct lh_instant no
     return named;
 }
 
-void lh_proposer_extend(struct lh_proposer *proposer, struct lh_instant now,
-                        struct lh_duration ttl)
+void lh_proposer_extend(struct lh_proposer *proposer, struct lh_instant now, struct lh_duration ttl)
 {
     LH_ASSERT(proposer->phase == LH_IDLE);
     LH_ASSERT(lh_proposer_holds(proposer, now));

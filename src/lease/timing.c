@@ -1,5 +1,5 @@
-// Timing arithmetic: see timing.h. Every product is formed from a quotient and a remainder, so that no
-// duration the types can hold overflows.
+// Timing arithmetic: see timing.h. Every product is formed from a quotient and a remainder, so that
+// no duration the types can hold overflows.
 #include "lease/timing.h"
 
 #include "base/assert.h"

@@ -3,8 +3,8 @@
 //     D_P * (1 + rho) <= D_A * (1 - rho)        an exclusion outlasts the authority it supports
 //     D_P * (1 + rho) <= Q   * (1 - rho)        a quarantine outlasts whatever was forgotten
 //
-// rho is counted in parts per million; all arithmetic is in integer nanoseconds and every rounding goes to
-// the safe side: up for those who must wait, down for those who may act.
+// rho is counted in parts per million; all arithmetic is in integer nanoseconds and every rounding
+// goes to the safe side: up for those who must wait, down for those who may act.
 #ifndef LH_LEASE_TIMING_H
 #define LH_LEASE_TIMING_H
 
@@ -25,7 +25,8 @@ struct lh_timing {
 // True if both values lie in the ranges above. All functions below take a valid timing.
 bool lh_timing_valid(struct lh_timing timing);
 
-// T2: the exclusion D_A that an attempt of duration `ttl` needs: the smallest that satisfies the inequality.
+// T2: the exclusion D_A that an attempt of duration `ttl` needs: the smallest that satisfies the
+// inequality.
 struct lh_duration lh_timing_exclusion(struct lh_timing timing, struct lh_duration ttl);
 
 // T3: the quarantine Q that covers every attempt of at most `ttl`.

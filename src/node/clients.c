@@ -55,8 +55,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     } else if (size < 0) {
         end(client);
     } else if (size > 0) {
-        lh_driver_bytes(clients->driver, client->session,
-                        lh_slice_of(buffer->base, (size_t)size));
+        lh_driver_bytes(clients->driver, client->session, lh_slice_of(buffer->base, (size_t)size));
         if (client->open && lh_driver_room(clients->driver, client->session) == 0) {
             uv_read_stop(stream);
             client->reading = false;
@@ -196,8 +195,8 @@ static void on_turned_away(uv_handle_t *handle)
 // Says why in one line and ends; nothing is kept of it.
 static void turn_away(struct lh_clients *clients, uv_stream_t *listener)
 {
-    uv_pipe_t *stranger = malloc(sizeof(uv_tcp_t) > sizeof(uv_pipe_t) ? sizeof(uv_tcp_t)
-                                                                      : sizeof(uv_pipe_t));
+    uv_pipe_t *stranger =
+        malloc(sizeof(uv_tcp_t) > sizeof(uv_pipe_t) ? sizeof(uv_tcp_t) : sizeof(uv_pipe_t));
     clients->turned_away++;
     if (stranger == NULL)
         return;
@@ -239,7 +238,8 @@ static void on_connection(uv_stream_t *listener, int status)
     read_on(client);
 }
 
-// A socket file nobody listens at is left over from a daemon that was killed; one that answers is in use.
+// A socket file nobody listens at is left over from a daemon that was killed; one that answers is
+// in use.
 static bool clear_socket_path(const char *path, struct lh_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -247,19 +247,21 @@ static bool clear_socket_path(const char *path, struct lh_error *error)
     if (lstat(path, &status) != 0)
         return true;
     if (!S_ISSOCK(status.st_mode))
-        return lh_error_set(error, "socket = %s exists and is not a socket: remove it, or name another",
-                            path);
+        return lh_error_set(
+            error, "socket = %s exists and is not a socket: remove it, or name another", path);
     if (strlen(path) >= sizeof address.sun_path)
-        return lh_error_set(error, "socket = %s is longer than the %zu bytes a socket path may have",
-                            path, sizeof address.sun_path - 1);
+        return lh_error_set(error,
+                            "socket = %s is longer than the %zu bytes a socket path may have", path,
+                            sizeof address.sun_path - 1);
     strcpy(address.sun_path, path);
     int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool used = probe >= 0 &&
-                connect(probe, (const struct sockaddr *)&address, sizeof address) == 0;
+    bool used =
+        probe >= 0 && connect(probe, (const struct sockaddr *)&address, sizeof address) == 0;
     if (probe >= 0)
         close(probe);
     if (used)
-        return lh_error_set(error, "another daemon listens at socket = %s: give each its own", path);
+        return lh_error_set(error, "another daemon listens at socket = %s: give each its own",
+                            path);
     unlink(path);
     return true;
 }
@@ -279,8 +281,9 @@ static bool listen_pipe(struct lh_clients *clients, uv_loop_t *loop,
     if (code == 0 && chmod(config->socket, config->socket_mode) != 0)
         code = uv_translate_sys_error(errno);
     if (code != 0)
-        return lh_error_set(error, "cannot listen at socket = %s: %s; its directory must exist and "
-                                   "be writable",
+        return lh_error_set(error,
+                            "cannot listen at socket = %s: %s; its directory must exist and "
+                            "be writable",
                             config->socket, uv_strerror(code));
     clients->pipe_open = true;
     clients->socket_path = config->socket;

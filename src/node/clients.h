@@ -1,5 +1,6 @@
-// Client connections: a Unix socket with file permissions and, if configured, loopback TCP. This file moves
-// bytes; the host's sessions understand them. A client that does not read what it is sent is let go.
+// Client connections: a Unix socket with file permissions and, if configured, loopback TCP. This
+// file moves bytes; the host's sessions understand them. A client that does not read what it is
+// sent is let go.
 #ifndef LH_NODE_CLIENTS_H
 #define LH_NODE_CLIENTS_H
 

@@ -36,7 +36,8 @@ struct draft {
 
 // Fails at the present line or flag. The message is "FILE:LINE: NAME: WHY" or "--NAME: WHY".
 __attribute__((format(printf, 3, 4))) static bool fail(struct draft *draft, struct lh_slice name,
-                                                       const char *format, ...) {
+                                                       const char *format, ...)
+{
     struct lh_error why;
     va_list arguments;
     va_start(arguments, format);
@@ -53,7 +54,8 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct draft *draft, stru
 
 // Fails about the whole.
 __attribute__((format(printf, 2, 3))) static bool fail_whole(struct draft *draft,
-                                                             const char *format, ...) {
+                                                             const char *format, ...)
+{
     struct lh_error why;
     va_list arguments;
     va_start(arguments, format);
@@ -64,7 +66,8 @@ __attribute__((format(printf, 2, 3))) static bool fail_whole(struct draft *draft
                         draft->path == NULL ? "" : ": ", why.text);
 }
 
-static bool fail_unknown(struct draft *draft, struct lh_slice name) {
+static bool fail_unknown(struct draft *draft, struct lh_slice name)
+{
     const char *nearest = lh_config_key_nearest(name);
     if (nearest == NULL)
         return fail(draft, name, "there is no such key; `leaseholdd --help` lists them");
@@ -72,7 +75,8 @@ static bool fail_unknown(struct draft *draft, struct lh_slice name) {
 }
 
 // Sets a key of the upper part from a line or a flag.
-static bool set_key(struct draft *draft, struct lh_slice name, struct lh_slice value) {
+static bool set_key(struct draft *draft, struct lh_slice name, struct lh_slice value)
+{
     const char *reason = NULL;
     const size_t index = lh_config_key_find(name);
     if (index == LH_CONFIG_KEYS)
@@ -91,7 +95,8 @@ static bool set_key(struct draft *draft, struct lh_slice name, struct lh_slice v
 
 // Adds member `node`, or gives it another address if it is there already (a flag over the file).
 static bool set_member(struct draft *draft, struct lh_slice name, uint32_t node,
-                       struct lh_slice value) {
+                       struct lh_slice value)
+{
     struct lh_node_config *config = &draft->config;
     struct lh_address address;
     const char *reason = NULL;
@@ -112,7 +117,8 @@ static bool set_member(struct draft *draft, struct lh_slice name, uint32_t node,
     return true;
 }
 
-static bool parse_node(struct lh_slice text, uint32_t *ret_node) {
+static bool parse_node(struct lh_slice text, uint32_t *ret_node)
+{
     uint64_t node = 0;
     if (!lh_u64_parse(text, &node) || node == 0 || node > 255)
         return false;
@@ -122,15 +128,18 @@ static bool parse_node(struct lh_slice text, uint32_t *ret_node) {
 
 // --- the ini file ---
 
-static bool is_blank(uint8_t byte) {
+static bool is_blank(uint8_t byte)
+{
     return byte == ' ' || byte == '\t';
 }
 
-static struct lh_slice drop(struct lh_slice text, size_t size) {
+static struct lh_slice drop(struct lh_slice text, size_t size)
+{
     return lh_slice_of(text.data + size, text.size_bytes - size);
 }
 
-static struct lh_slice drop_blanks_behind(struct lh_slice text) {
+static struct lh_slice drop_blanks_behind(struct lh_slice text)
+{
     while (text.size_bytes > 0 && is_blank(text.data[text.size_bytes - 1]))
         text.size_bytes--;
     return text;
@@ -138,7 +147,8 @@ static struct lh_slice drop_blanks_behind(struct lh_slice text) {
 
 // A comment begins at a '#' or ';' that begins the line or follows a blank, as for inih, which
 // knows ';' only.
-static struct lh_slice drop_comment(struct lh_slice text) {
+static struct lh_slice drop_comment(struct lh_slice text)
+{
     for (size_t i = 0; i < text.size_bytes; i++) {
         if ((text.data[i] == '#' || text.data[i] == ';') && (i == 0 || is_blank(text.data[i - 1])))
             text.size_bytes = i;
@@ -147,7 +157,8 @@ static struct lh_slice drop_comment(struct lh_slice text) {
 }
 
 // "[node N]" and nothing else.
-static bool enter_section(struct draft *draft, struct lh_slice line) {
+static bool enter_section(struct draft *draft, struct lh_slice line)
+{
     const struct lh_slice start = LH_SLICE("[node ");
     const struct lh_slice title = drop_comment(line);
     uint32_t node = 0;
@@ -164,7 +175,8 @@ static bool enter_section(struct draft *draft, struct lh_slice line) {
     return true;
 }
 
-static bool check_line(struct draft *draft, struct lh_slice line) {
+static bool check_line(struct draft *draft, struct lh_slice line)
+{
     const struct lh_slice none = {NULL, 0};
     if (line.size_bytes > LINE_MAX_BYTES)
         return fail(draft, none, "longer than %d bytes, the most a line may have", LINE_MAX_BYTES);
@@ -182,7 +194,8 @@ static bool check_line(struct draft *draft, struct lh_slice line) {
 }
 
 // fgets for inih: one line a call, terminated, or NULL at the end or after a mistake.
-static char *next_line(char *buffer, int capacity, void *context) {
+static char *next_line(char *buffer, int capacity, void *context)
+{
     struct draft *draft = context;
     const struct lh_slice text = draft->text;
     if (draft->failed || text.size_bytes == 0)
@@ -210,7 +223,8 @@ static char *next_line(char *buffer, int capacity, void *context) {
 
 // One `name = value`, from inih. Returns 1 to go on, 0 after a mistake.
 static int on_pair(void *context, const char *section, const char *name_text,
-                   const char *value_text) {
+                   const char *value_text)
+{
     struct draft *draft = context;
     const struct lh_slice name = lh_slice_of_string(name_text);
     const struct lh_slice value = drop_comment(lh_slice_of_string(value_text));
@@ -235,7 +249,8 @@ static int on_pair(void *context, const char *section, const char *name_text,
     return set_member(draft, name, draft->section, value);
 }
 
-static bool parse_file(struct draft *draft, struct lh_slice text) {
+static bool parse_file(struct draft *draft, struct lh_slice text)
+{
     draft->text = text;
     const int wrong = ini_parse_stream(next_line, draft, on_pair, draft);
     if (!draft->failed && wrong != 0) {
@@ -253,7 +268,8 @@ static bool parse_file(struct draft *draft, struct lh_slice text) {
     return !draft->failed;
 }
 
-static bool load_file(struct draft *draft) {
+static bool load_file(struct draft *draft)
+{
     const int file = open(draft->path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return fail_whole(draft, "%s", strerror(errno));
@@ -285,14 +301,16 @@ struct flag {
 };
 
 // A flag that is complete without a value.
-static bool is_plain(struct lh_slice name) {
+static bool is_plain(struct lh_slice name)
+{
     return lh_slice_equal(name, LH_SLICE("config-test")) ||
            lh_slice_equal(name, LH_SLICE("help")) || lh_slice_equal(name, LH_SLICE("version"));
 }
 
 // Takes the flag at *position, with its value behind '=' or in the next argument, and moves on.
 static bool next_flag(struct draft *draft, int count, char *const *arguments, int *position,
-                      struct flag *ret_flag) {
+                      struct flag *ret_flag)
+{
     const struct lh_slice argument = lh_slice_of_string(arguments[(*position)++]);
     if (argument.size_bytes < 3 || !lh_slice_has_prefix(argument, LH_SLICE("--"))) {
         draft->failed = true;
@@ -321,7 +339,8 @@ static bool next_flag(struct draft *draft, int count, char *const *arguments, in
 }
 
 // --member N=ADDRESS
-static bool set_member_flag(struct draft *draft, const struct flag *flag) {
+static bool set_member_flag(struct draft *draft, const struct flag *flag)
+{
     const uint8_t *equals = memchr(flag->value.data, '=', flag->value.size_bytes);
     const size_t before = equals == NULL ? 0 : (size_t)(equals - flag->value.data);
     uint32_t node = 0;
@@ -331,7 +350,8 @@ static bool set_member_flag(struct draft *draft, const struct flag *flag) {
     return set_member(draft, flag->name, node, drop(flag->value, before + 1));
 }
 
-static bool apply_flag(struct draft *draft, const struct flag *flag) {
+static bool apply_flag(struct draft *draft, const struct flag *flag)
+{
     if (is_plain(flag->name) || lh_slice_equal(flag->name, LH_SLICE("config")))
         return true; // taken by find_actions
     const bool member = lh_slice_equal(flag->name, LH_SLICE("member"));
@@ -344,7 +364,8 @@ static bool apply_flag(struct draft *draft, const struct flag *flag) {
 
 // The flags that are not settings, wherever they stand.
 static bool find_actions(struct draft *draft, int count, char *const *arguments,
-                         enum lh_config_action *ret_action) {
+                         enum lh_config_action *ret_action)
+{
     enum lh_config_action action = LH_CONFIG_RUN;
     struct flag flag = {0};
     for (int position = 0; position < count;) {
@@ -370,7 +391,8 @@ static bool find_actions(struct draft *draft, int count, char *const *arguments,
 
 // --- the whole ---
 
-static bool check_members(struct draft *draft) {
+static bool check_members(struct draft *draft)
+{
     const struct lh_node_config *config = &draft->config;
     const size_t count = config->member_count;
     bool present = false;
@@ -398,7 +420,8 @@ static bool check_members(struct draft *draft) {
                                  config->node, config->node);
 }
 
-static bool check_whole(struct draft *draft) {
+static bool check_whole(struct draft *draft)
+{
     const struct lh_node_config *config = &draft->config;
     struct stat status;
     if (config->node == 0)
@@ -412,7 +435,8 @@ static bool check_whole(struct draft *draft) {
 }
 
 bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_config *ret_config,
-                     struct lh_error *error) {
+                     struct lh_error *error)
+{
     struct draft draft = {.path = path, .error = error};
     lh_config_defaults(&draft.config);
     if (!parse_file(&draft, text) || !check_whole(&draft))
@@ -422,7 +446,8 @@ bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_conf
 }
 
 bool lh_config_read(int count, char *const *arguments, struct lh_node_config *ret_config,
-                    enum lh_config_action *ret_action, struct lh_error *error) {
+                    enum lh_config_action *ret_action, struct lh_error *error)
+{
     struct draft draft = {.error = error};
     enum lh_config_action action = LH_CONFIG_RUN;
     struct flag flag = {0};

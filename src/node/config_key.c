@@ -61,7 +61,8 @@ const struct lh_config_key lh_config_keys[LH_CONFIG_KEYS] = {
      "file to which protocol events are added, one JSON line each; empty: off"},
 };
 
-size_t lh_config_key_find(struct lh_slice name) {
+size_t lh_config_key_find(struct lh_slice name)
+{
     size_t index = 0;
     while (index < LH_CONFIG_KEYS &&
            !lh_slice_equal(name, lh_slice_of_string(lh_config_keys[index].name)))
@@ -71,7 +72,8 @@ size_t lh_config_key_find(struct lh_slice name) {
 
 // How many letters must be changed, added, dropped or swapped with a neighbour to turn `a` into
 // `b`.
-static size_t distance(struct lh_slice a, struct lh_slice b) {
+static size_t distance(struct lh_slice a, struct lh_slice b)
+{
     enum { MOST = 32 };
     size_t rows[3][MOST + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
@@ -99,7 +101,8 @@ static size_t distance(struct lh_slice a, struct lh_slice b) {
     return above[b.size_bytes];
 }
 
-const char *lh_config_key_nearest(struct lh_slice name) {
+const char *lh_config_key_nearest(struct lh_slice name)
+{
     static const char *const others[] = {"address", "member", "config", "config-test", "help"};
     const char *nearest = NULL;
     // Beyond a third of its letters it was hardly meant.
@@ -117,7 +120,8 @@ const char *lh_config_key_nearest(struct lh_slice name) {
     return nearest;
 }
 
-static bool parse_octal(struct lh_slice value, uint64_t *ret_number) {
+static bool parse_octal(struct lh_slice value, uint64_t *ret_number)
+{
     uint64_t number = 0;
     if (value.size_bytes < 3 || value.size_bytes > 4 ||
         (value.size_bytes == 4 && value.data[0] != '0'))
@@ -132,7 +136,8 @@ static bool parse_octal(struct lh_slice value, uint64_t *ret_number) {
 }
 
 // "1%", "0.25%": exact to a ten-thousandth of a percent, which is one part per million.
-static bool parse_rate(struct lh_slice value, uint64_t *ret_ppm) {
+static bool parse_rate(struct lh_slice value, uint64_t *ret_ppm)
+{
     enum { DECIMALS = 4 };
     uint64_t ppm = 0;
     size_t decimals = 0;
@@ -163,7 +168,8 @@ static bool parse_rate(struct lh_slice value, uint64_t *ret_ppm) {
     return digits > 0;
 }
 
-static bool parse_switch(struct lh_slice value, uint64_t *ret_on) {
+static bool parse_switch(struct lh_slice value, uint64_t *ret_on)
+{
     const bool on = lh_slice_equal(value, LH_SLICE("on"));
     if (!on && !lh_slice_equal(value, LH_SLICE("off")))
         return false;
@@ -171,7 +177,8 @@ static bool parse_switch(struct lh_slice value, uint64_t *ret_on) {
     return true;
 }
 
-static bool parse_level(struct lh_slice value, enum lh_log_level *ret_level) {
+static bool parse_level(struct lh_slice value, enum lh_log_level *ret_level)
+{
     for (enum lh_log_level level = LH_LOG_ERROR; level <= LH_LOG_DEBUG; level++) {
         if (lh_slice_equal(value, lh_slice_of_string(lh_log_level_name(level)))) {
             *ret_level = level;
@@ -183,7 +190,8 @@ static bool parse_level(struct lh_slice value, enum lh_log_level *ret_level) {
 
 static bool set_number(const struct lh_config_key *key,
                        bool (*parse)(struct lh_slice value, uint64_t *ret_number),
-                       struct lh_slice value, uint32_t *ret_field) {
+                       struct lh_slice value, uint32_t *ret_field)
+{
     uint64_t number = 0;
     if (!parse(value, &number) || number < key->least || number > key->most)
         return false;
@@ -192,7 +200,8 @@ static bool set_number(const struct lh_config_key *key,
 }
 
 static bool set_path(const struct lh_config_key *key, struct lh_slice value, char *ret_field,
-                     const char **ret_reason) {
+                     const char **ret_reason)
+{
     if (value.size_bytes < key->least || value.size_bytes > key->most)
         return false;
     if (value.size_bytes > 0 && (value.data[0] == '"' || value.data[0] == '\'')) {
@@ -211,8 +220,8 @@ static bool set_path(const struct lh_config_key *key, struct lh_slice value, cha
     return true;
 }
 
-static bool set_listen(struct lh_slice value, struct lh_address *ret_field,
-                       const char **ret_reason) {
+static bool set_listen(struct lh_slice value, struct lh_address *ret_field, const char **ret_reason)
+{
     struct lh_address address = {.port = 0};
     if (value.size_bytes != 0) {
         if (!lh_address_parse(value, LH_CONFIG_CLIENT_PORT, &address, ret_reason))
@@ -227,7 +236,8 @@ static bool set_listen(struct lh_slice value, struct lh_address *ret_field,
 }
 
 static bool set_duration(const struct lh_config_key *key, struct lh_slice value,
-                         struct lh_duration *ret_field, const char **ret_reason) {
+                         struct lh_duration *ret_field, const char **ret_reason)
+{
     struct lh_duration duration;
     if (!lh_duration_parse(value, &duration, ret_reason))
         return false;
@@ -240,7 +250,8 @@ static bool set_duration(const struct lh_config_key *key, struct lh_slice value,
 }
 
 bool lh_config_key_set(const struct lh_config_key *key, struct lh_slice value,
-                       struct lh_node_config *config, const char **ret_reason) {
+                       struct lh_node_config *config, const char **ret_reason)
+{
     void *field = (char *)config + key->offset;
     uint64_t on = 0;
     *ret_reason = key->allowed;
@@ -261,7 +272,8 @@ bool lh_config_key_set(const struct lh_config_key *key, struct lh_slice value,
     return false;
 }
 
-void lh_config_defaults(struct lh_node_config *ret_config) {
+void lh_config_defaults(struct lh_node_config *ret_config)
+{
     struct lh_node_config config = {0};
     for (size_t i = 0; i < LH_CONFIG_KEYS; i++) {
         const struct lh_config_key *key = &lh_config_keys[i];

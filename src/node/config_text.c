@@ -9,7 +9,8 @@
 static const char member_help[] = "a member and its address: IPv4, [IPv6] or host name, port 7741 "
                                   "unless given; in the file: address, in a section [node N]";
 
-static const char *placeholder(enum lh_config_type type) {
+static const char *placeholder(enum lh_config_type type)
+{
     switch (type) {
     case LH_CONFIG_NUMBER: return "NUMBER";
     case LH_CONFIG_MODE: return "MODE";
@@ -23,7 +24,8 @@ static const char *placeholder(enum lh_config_type type) {
     return "VALUE";
 }
 
-void lh_config_write_help(FILE *out) {
+void lh_config_write_help(FILE *out)
+{
     fputs("usage: leaseholdd [--config FILE] [--KEY VALUE]...\n\n"
           "  --config FILE       ini file; every key below is also a line `KEY = VALUE` of it,\n"
           "                      and flags win\n"
@@ -45,7 +47,8 @@ void lh_config_write_help(FILE *out) {
 }
 
 // roff takes a '-' for a hyphen, and a leading '.' or '\'' for a request.
-static void write_roff(FILE *out, const char *text) {
+static void write_roff(FILE *out, const char *text)
+{
     if (*text == '.' || *text == '\'')
         fputs("\\&", out);
     for (; *text != '\0'; text++) {
@@ -58,7 +61,8 @@ static void write_roff(FILE *out, const char *text) {
     }
 }
 
-static void write_item(FILE *out, const char *name, const char *value, const char *help) {
+static void write_item(FILE *out, const char *name, const char *value, const char *help)
+{
     fputs(".TP\n\\fB\\-\\-", out);
     write_roff(out, name);
     fputs("\\fR \\fI", out);
@@ -68,7 +72,8 @@ static void write_item(FILE *out, const char *name, const char *value, const cha
     fputs(".\n", out);
 }
 
-void lh_config_write_man(FILE *out) {
+void lh_config_write_man(FILE *out)
+{
     for (size_t i = 0; i < LH_CONFIG_KEYS; i++) {
         const struct lh_config_key *key = &lh_config_keys[i];
         write_item(out, key->name, placeholder(key->type), key->help);
@@ -86,7 +91,8 @@ void lh_config_write_man(FILE *out) {
 }
 
 static void write_inequality(FILE *out, const char *name, struct lh_timing timing,
-                             struct lh_duration cover) {
+                             struct lh_duration cover)
+{
     // At most an hour and 10 %: both products fit.
     const int64_t left = timing.max_ttl.ns * ((int64_t)LH_PPM + timing.rate_ppm);
     const int64_t right = cover.ns * ((int64_t)LH_PPM - timing.rate_ppm);
@@ -97,7 +103,8 @@ static void write_inequality(FILE *out, const char *name, struct lh_timing timin
             lh_timing_covers(timing, timing.max_ttl, cover) ? "holds" : "BROKEN");
 }
 
-void lh_config_write_test(FILE *out, const struct lh_node_config *config) {
+void lh_config_write_test(FILE *out, const struct lh_node_config *config)
+{
     const struct lh_timing timing = config->timing;
     const struct lh_duration exclusion = lh_timing_exclusion(timing, timing.max_ttl);
     const struct lh_duration quarantine = lh_timing_quarantine(timing, timing.max_ttl);

@@ -65,9 +65,9 @@ static void world_persist(void *context, uint64_t number, const struct lh_host_p
     struct daemon *daemon = context;
     struct lh_store_pair stored[LH_HOST_PAIRS_MAX];
     for (unsigned i = 0; i < count; i++)
-        stored[i] = (struct lh_store_pair){
-            .key = lh_slice_of(pairs[i].key, pairs[i].key_size),
-            .value = lh_slice_of(pairs[i].value, pairs[i].value_size)};
+        stored[i] =
+            (struct lh_store_pair){.key = lh_slice_of(pairs[i].key, pairs[i].key_size),
+                                   .value = lh_slice_of(pairs[i].value, pairs[i].value_size)};
     if (lh_store_write(daemon->store, number, stored, count))
         return;
     // Whatever waits for this write would wait for ever, and the disk has been stuck for hours.

@@ -36,7 +36,8 @@ static const struct {
 
 // $JOURNAL_STREAM is DEVICE:INODE of the journal's socket. Standard error may have been redirected
 // since, or the variable inherited, so it counts only if it names this very file (systemd.exec(5)).
-static bool is_journal(int file) {
+static bool is_journal(int file)
+{
     const char *stream = getenv("JOURNAL_STREAM");
     struct stat status;
     char expected[64];
@@ -47,21 +48,25 @@ static bool is_journal(int file) {
     return strcmp(stream, expected) == 0;
 }
 
-void lh_log_open(int file, enum lh_log_level level) {
+void lh_log_open(int file, enum lh_log_level level)
+{
     state.file = file;
     state.style = is_journal(file) ? LH_LOG_JOURNAL : LH_LOG_TIMED;
     lh_log_set_level(level);
 }
 
-void lh_log_set_level(enum lh_log_level level) {
+void lh_log_set_level(enum lh_log_level level)
+{
     atomic_store_explicit(&state.level, level, memory_order_relaxed);
 }
 
-bool lh_log_enabled(enum lh_log_level level) {
+bool lh_log_enabled(enum lh_log_level level)
+{
     return level <= atomic_load_explicit(&state.level, memory_order_relaxed);
 }
 
-const char *lh_log_level_name(enum lh_log_level level) {
+const char *lh_log_level_name(enum lh_log_level level)
+{
     return levels[level].name;
 }
 
@@ -73,7 +78,8 @@ struct text {
     bool cut;
 };
 
-static void append(struct text *text, const char *bytes, size_t size) {
+static void append(struct text *text, const char *bytes, size_t size)
+{
     const size_t room = text->capacity - text->used;
     if (size > room) {
         size = room;
@@ -83,11 +89,13 @@ static void append(struct text *text, const char *bytes, size_t size) {
     text->used += size;
 }
 
-static void append_string(struct text *text, const char *string) {
+static void append_string(struct text *text, const char *string)
+{
     append(text, string, strlen(string));
 }
 
-static bool needs_quotes(const struct text *value) {
+static bool needs_quotes(const struct text *value)
+{
     for (size_t i = 0; i < value->used; i++) {
         const unsigned char byte = (unsigned char)value->bytes[i];
         if (byte <= ' ' || byte >= 0x7f || byte == '"' || byte == '=' || byte == '\\')
@@ -98,7 +106,8 @@ static bool needs_quotes(const struct text *value) {
 
 // Appends the character at the front of `rest`; returns its size. UTF-8 stands as it is, so that
 // names can be read; control characters, C1 as well, and bytes that are not UTF-8 are escaped.
-static size_t append_character(struct text *line, struct lh_slice rest) {
+static size_t append_character(struct text *line, struct lh_slice rest)
+{
     static const char hex[] = "0123456789abcdef";
     const uint8_t byte = rest.data[0];
     const size_t size = lh_utf8_char_bytes(rest);
@@ -116,7 +125,8 @@ static size_t append_character(struct text *line, struct lh_slice rest) {
     return size;
 }
 
-static void append_value(struct text *line, const struct text *value) {
+static void append_value(struct text *line, const struct text *value)
+{
     line->cut |= value->cut;
     if (!needs_quotes(value)) {
         append(line, value->bytes, value->used);
@@ -140,7 +150,8 @@ struct conversion {
     int precision;  // of %.*s, -1 if there is none
 };
 
-static int64_t signed_argument(struct conversion conversion, va_list *arguments) {
+static int64_t signed_argument(struct conversion conversion, va_list *arguments)
+{
     switch (conversion.long_count) {
     case 0: return va_arg(*arguments, int);
     case 1: return va_arg(*arguments, long);
@@ -149,7 +160,8 @@ static int64_t signed_argument(struct conversion conversion, va_list *arguments)
     }
 }
 
-static uint64_t unsigned_argument(struct conversion conversion, va_list *arguments) {
+static uint64_t unsigned_argument(struct conversion conversion, va_list *arguments)
+{
     switch (conversion.long_count) {
     case 0: return va_arg(*arguments, unsigned int);
     case 1: return va_arg(*arguments, unsigned long);
@@ -159,7 +171,8 @@ static uint64_t unsigned_argument(struct conversion conversion, va_list *argumen
 }
 
 static void append_argument(struct text *value, char letter, struct conversion conversion,
-                            va_list *arguments) {
+                            va_list *arguments)
+{
     char digits[32] = "";
     switch (letter) {
     case 's': {
@@ -188,7 +201,8 @@ static void append_argument(struct text *value, char letter, struct conversion c
 }
 
 // Renders the conversion that follows a '%'; returns what comes after it.
-static const char *render_conversion(struct text *value, const char *format, va_list *arguments) {
+static const char *render_conversion(struct text *value, const char *format, va_list *arguments)
+{
     struct conversion conversion = {.precision = -1};
     if (format[0] == '.' && format[1] == '*') {
         const int precision = va_arg(*arguments, int);
@@ -210,7 +224,8 @@ static const char *render_conversion(struct text *value, const char *format, va_
 }
 
 // Renders one field, "key=" as it stands and its value as a unit; returns what comes after it.
-static const char *render_field(struct text *line, const char *format, va_list *arguments) {
+static const char *render_field(struct text *line, const char *format, va_list *arguments)
+{
     char bytes[LH_LOG_LINE_MAX];
     struct text value = {.bytes = bytes, .capacity = sizeof(bytes)};
     const size_t key = strcspn(format, "= ") + 1;
@@ -231,7 +246,8 @@ static const char *render_field(struct text *line, const char *format, va_list *
 }
 
 static void render_start(struct text *line, enum lh_log_style style, int64_t realtime_ns,
-                         enum lh_log_level level) {
+                         enum lh_log_level level)
+{
     char start[64];
     if (style == LH_LOG_JOURNAL) {
         snprintf(start, sizeof(start), "<%d>", levels[level].priority);
@@ -250,7 +266,8 @@ static void render_start(struct text *line, enum lh_log_style style, int64_t rea
 
 size_t lh_log_format(char *out, size_t capacity, enum lh_log_style style, int64_t realtime_ns,
                      enum lh_log_level level, const char *event, const char *format,
-                     va_list arguments) {
+                     va_list arguments)
+{
     // Room for the mark of a cut line, or for the newline of a whole one, is kept from the start.
     struct text line = {.bytes = out, .capacity = capacity - strlen(CUT)};
     // An array type cannot be passed on by address, and va_list is one on some machines: copy it
@@ -269,7 +286,8 @@ size_t lh_log_format(char *out, size_t capacity, enum lh_log_style style, int64_
 }
 
 static void write_line(enum lh_log_level level, const char *event, const char *format,
-                       va_list arguments) {
+                       va_list arguments)
+{
     char line[LH_LOG_LINE_MAX];
     const size_t size = lh_log_format(line, sizeof(line), state.style, lh_clock_realtime_ns(),
                                       level, event, format, arguments);
@@ -278,7 +296,8 @@ static void write_line(enum lh_log_level level, const char *event, const char *f
     (void)written;
 }
 
-void lh_log_write(enum lh_log_level level, const char *event, const char *format, ...) {
+void lh_log_write(enum lh_log_level level, const char *event, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
     write_line(level, event, format, arguments);
@@ -286,20 +305,23 @@ void lh_log_write(enum lh_log_level level, const char *event, const char *format
 }
 
 // Variadic only to have an empty list of arguments to pass on.
-static void write_event(enum lh_log_level level, const char *event, ...) {
+static void write_event(enum lh_log_level level, const char *event, ...)
+{
     va_list none;
     va_start(none, event);
     write_line(level, event, NULL, none);
     va_end(none);
 }
 
-void lh_log_event(enum lh_log_level level, const char *event) {
+void lh_log_event(enum lh_log_level level, const char *event)
+{
     if (lh_log_enabled(level))
         write_event(level, event);
 }
 
 bool lh_log_every(struct lh_log_limit *limit, struct lh_instant now, struct lh_duration interval,
-                  uint64_t *ret_missed) {
+                  uint64_t *ret_missed)
+{
     if (lh_before(now, limit->next)) {
         limit->missed++;
         return false;

@@ -45,9 +45,10 @@ int main(int count, char **arguments)
     if (set_members) {
         if (!lh_daemon_set_members(&config, &error))
             return complain(&error, 1);
-        printf("%s: members, member-epoch %u, max-ttl and rate-error are set; start the node when all "
-               "are done\n",
-               config.data_dir, config.member_epoch);
+        printf(
+            "%s: members, member-epoch %u, max-ttl and rate-error are set; start the node when all "
+            "are done\n",
+            config.data_dir, config.member_epoch);
         return 0;
     }
     int code = lh_daemon_run(&config, LH_VERSION, &error);

@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-bool lh_notify(const char *state) {
+bool lh_notify(const char *state)
+{
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = getenv("NOTIFY_SOCKET");
     if (path == NULL || (path[0] != '/' && path[0] != '@') ||
@@ -32,15 +33,18 @@ bool lh_notify(const char *state) {
     return sent == (ssize_t)strlen(state);
 }
 
-void lh_notify_ready(void) {
+void lh_notify_ready(void)
+{
     lh_notify("READY=1");
 }
 
-void lh_notify_stopping(void) {
+void lh_notify_stopping(void)
+{
     lh_notify("STOPPING=1");
 }
 
-void lh_notify_reloading(void) {
+void lh_notify_reloading(void)
+{
     char state[64];
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -49,7 +53,8 @@ void lh_notify_reloading(void) {
     lh_notify(state);
 }
 
-void lh_notify_status(const char *format, ...) {
+void lh_notify_status(const char *format, ...)
+{
     char state[512] = "STATUS=";
     const size_t used = strlen(state);
     va_list arguments;

@@ -1,5 +1,5 @@
-// --record: see record.h. Instants are nanoseconds of this node's clock; ballots are plain integers; names are
-// their 32-digit hash, since that is all that the quorum knows.
+// --record: see record.h. Instants are nanoseconds of this node's clock; ballots are plain
+// integers; names are their 32-digit hash, since that is all that the quorum knows.
 #include "node/record.h"
 
 #include <errno.h>

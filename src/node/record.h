@@ -1,5 +1,6 @@
-// --record: the protocol as this node saw it, one JSON object a line, for validation against the model. The
-// order of lines is the order of steps at this node; messages are matched across nodes by their fields.
+// --record: the protocol as this node saw it, one JSON object a line, for validation against the
+// model. The order of lines is the order of steps at this node; messages are matched across nodes
+// by their fields.
 #ifndef LH_NODE_RECORD_H
 #define LH_NODE_RECORD_H
 
@@ -21,7 +22,8 @@ void lh_record_event(struct lh_record *record, struct lh_instant now, const stru
 void lh_record_message(struct lh_record *record, struct lh_instant now,
                        const struct lh_trace *trace);
 
-// Hands what was recorded to the kernel, so that a killed daemon's recording is whole but for its last turn.
+// Hands what was recorded to the kernel, so that a killed daemon's recording is whole but for its
+// last turn.
 void lh_record_flush(struct lh_record *record);
 void lh_record_close(struct lh_record *record);
 

@@ -44,23 +44,27 @@ static const struct {
 #undef LH_UNSEAL_ROW
 };
 
-const char *lh_unseal_name(enum lh_unseal cause) {
+const char *lh_unseal_name(enum lh_unseal cause)
+{
     return causes[cause].name;
 }
 
-const char *lh_unseal_text(enum lh_unseal cause) {
+const char *lh_unseal_text(enum lh_unseal cause)
+{
     return causes[cause].text;
 }
 
 // The first `size` bytes of BLAKE2b-256.
-static void short_hash(const uint8_t *bytes, size_t bytes_size, uint8_t *ret_hash, size_t size) {
+static void short_hash(const uint8_t *bytes, size_t bytes_size, uint8_t *ret_hash, size_t size)
+{
     uint8_t hash[crypto_generichash_BYTES];
     crypto_generichash(hash, sizeof(hash), bytes, bytes_size, NULL, 0);
     memcpy(ret_hash, hash, size);
 }
 
 void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, uint8_t node,
-                  uint8_t generation) {
+                  uint8_t generation)
+{
     const int ready = sodium_init();
     LH_ASSERT(ready >= 0);
     LH_ASSERT(node != 0);
@@ -83,12 +87,14 @@ void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, ui
     sodium_memzero(&seal, sizeof(seal));
 }
 
-void lh_seal_wipe(struct lh_seal *seal) {
+void lh_seal_wipe(struct lh_seal *seal)
+{
     sodium_memzero(seal, sizeof(*seal));
 }
 
 // A restored memory image brings back the counter, but not the time of day.
-static void refresh_nonce(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns) {
+static void refresh_nonce(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns)
+{
     const int64_t apart_ns = realtime_ns - now.ns;
     const int64_t moved_ns = apart_ns - seal->apart_ns;
     if (lh_before(now, seal->redraw_at) && moved_ns <= APART_MAX_NS && moved_ns >= -APART_MAX_NS)
@@ -100,13 +106,15 @@ static void refresh_nonce(struct lh_seal *seal, struct lh_instant now, int64_t r
 }
 
 static void associate(const struct lh_seal *seal, const uint8_t *header,
-                      uint8_t ret_data[ASSOCIATED_BYTES]) {
+                      uint8_t ret_data[ASSOCIATED_BYTES])
+{
     memcpy(ret_data, seal->cluster_id, LH_CLUSTER_ID_BYTES);
     memcpy(ret_data + LH_CLUSTER_ID_BYTES, header, AT_NONCE);
 }
 
 size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns,
-                        uint8_t destination, struct lh_slice plain, uint8_t *out, size_t capacity) {
+                        uint8_t destination, struct lh_slice plain, uint8_t *out, size_t capacity)
+{
     uint8_t associated[ASSOCIATED_BYTES];
     unsigned long long sealed = 0;
     LH_ASSERT(destination != 0);
@@ -132,7 +140,8 @@ size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t rea
 
 // Judges the clear header.
 static enum lh_unseal check_header(const struct lh_seal *seal, struct lh_slice datagram,
-                                   size_t capacity) {
+                                   size_t capacity)
+{
     const uint8_t *header = datagram.data;
     if (datagram.size_bytes < LH_SEAL_OVERHEAD_BYTES)
         return LH_UNSEAL_SHORT;
@@ -151,7 +160,8 @@ static enum lh_unseal check_header(const struct lh_seal *seal, struct lh_slice d
 }
 
 enum lh_unseal lh_unseal_datagram(const struct lh_seal *seal, struct lh_slice datagram,
-                                  uint8_t *out, size_t capacity, struct lh_unsealed *ret_unsealed) {
+                                  uint8_t *out, size_t capacity, struct lh_unsealed *ret_unsealed)
+{
     uint8_t associated[ASSOCIATED_BYTES];
     const uint8_t *header = datagram.data;
     enum lh_unseal cause = check_header(seal, datagram, capacity);
@@ -182,7 +192,8 @@ enum lh_unseal lh_unseal_datagram(const struct lh_seal *seal, struct lh_slice da
 }
 
 void lh_name_hash(const struct lh_keyring *keyring, struct lh_slice name,
-                  uint8_t out[LH_NAME_HASH_BYTES]) {
+                  uint8_t out[LH_NAME_HASH_BYTES])
+{
     crypto_generichash(out, LH_NAME_HASH_BYTES, name.data, name.size_bytes, keyring->hash_key,
                        sizeof(keyring->hash_key));
 }

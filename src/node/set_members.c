@@ -1,6 +1,6 @@
-// leaseholdd set-members: the one way to change who the members are, M or rho. Two epochs never talk to each
-// other, and every node serves the larger of their quarantines when it starts again, so no lease of the old
-// layout can still be held once the new one grants. See daemon.h.
+// leaseholdd set-members: the one way to change who the members are, M or rho. Two epochs never
+// talk to each other, and every node serves the larger of their quarantines when it starts again,
+// so no lease of the old layout can still be held once the new one grants. See daemon.h.
 #include <string.h>
 #include <uv.h>
 
@@ -47,8 +47,9 @@ static bool check(const struct lh_node_config *config, const struct lh_keyring *
     if (!found->any)
         return lh_error_set(error, "data-dir = %s has no history: just start the node", directory);
     if (!found->readable)
-        return lh_error_set(error, "data-dir = %s: its identity cannot be read; remove the directory "
-                                   "and start the node as a replacement",
+        return lh_error_set(error,
+                            "data-dir = %s: its identity cannot be read; remove the directory "
+                            "and start the node as a replacement",
                             directory);
     if (memcmp(found->record.cluster_id, keyring->cluster_id, LH_CLUSTER_ID_BYTES) != 0)
         return lh_error_set(error, "data-dir = %s belongs to another cluster than keyring = %s",
@@ -57,8 +58,9 @@ static bool check(const struct lh_node_config *config, const struct lh_keyring *
         return lh_error_set(error, "data-dir = %s belongs to node %u, and node = %u is configured",
                             directory, found->record.node, config->node);
     if (config->member_epoch != found->record.member_epoch + 1)
-        return lh_error_set(error, "member-epoch = %u: the directory is at %u, so the configuration "
-                                   "must say %u",
+        return lh_error_set(error,
+                            "member-epoch = %u: the directory is at %u, so the configuration "
+                            "must say %u",
                             config->member_epoch, found->record.member_epoch,
                             found->record.member_epoch + 1);
     return true;
@@ -77,8 +79,8 @@ static void change(struct lh_identity_record *record, const struct lh_node_confi
         members[i] = (uint8_t)config->members[i].node;
     if (lh_timing_valid(old))
         record->ceiling = longest(record->ceiling, lh_timing_quarantine(old, old.max_ttl));
-    record->ceiling = longest(record->ceiling,
-                              lh_timing_quarantine(config->timing, config->timing.max_ttl));
+    record->ceiling =
+        longest(record->ceiling, lh_timing_quarantine(config->timing, config->timing.max_ttl));
     record->member_epoch = config->member_epoch;
     record->members_tag = lh_peers_tag(members, (unsigned)config->member_count);
     record->max_ttl_ms = (uint32_t)lh_floor_ms(config->timing.max_ttl);
@@ -86,7 +88,7 @@ static void change(struct lh_identity_record *record, const struct lh_node_confi
 }
 
 static bool store_record(struct lh_store *store, const struct lh_identity_record *record,
-                  struct lh_error *error)
+                         struct lh_error *error)
 {
     uv_loop_t loop;
     uint8_t value[LH_VALUE_BYTES_MAX];
@@ -102,8 +104,9 @@ static bool store_record(struct lh_store *store, const struct lh_identity_record
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);
     return (queued && durable) ||
-           lh_error_set(error, "the new members could not be written within %d s: the disk is full or "
-                               "does not answer; mend it and try again",
+           lh_error_set(error,
+                        "the new members could not be written within %d s: the disk is full or "
+                        "does not answer; mend it and try again",
                         STORE_PATIENCE_MS / 1000);
 }
 

@@ -1,5 +1,6 @@
-// The file behind a clean restart (F4): state-dir/leasehold-NODE.state, which ought to be memory-backed, since it
-// is worth nothing once the machine was started again. It is removed as soon as it was read.
+// The file behind a clean restart (F4): state-dir/leasehold-NODE.state, which ought to be
+// memory-backed, since it is worth nothing once the machine was started again. It is removed as
+// soon as it was read.
 #ifndef LH_NODE_STATE_H
 #define LH_NODE_STATE_H
 
@@ -7,8 +8,8 @@
 #include "node/config.h"
 #include "os/error.h"
 
-// Restores what the last start of this node saved. False if there is nothing or it cannot be used; `error`
-// then says why, or is empty if there is nothing.
+// Restores what the last start of this node saved. False if there is nothing or it cannot be used;
+// `error` then says why, or is empty if there is nothing.
 bool lh_state_restore(const struct lh_node_config *config, struct lh_host *host,
                       struct lh_error *error);
 

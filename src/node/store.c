@@ -53,7 +53,8 @@ struct lh_store {
     bool has_ended;
 };
 
-static bool refuse_locked(const char *directory, int lock_file, struct lh_error *error) {
+static bool refuse_locked(const char *directory, int lock_file, struct lh_error *error)
+{
     char text[32] = "";
     const ssize_t size = pread(lock_file, text, sizeof(text) - 1, 0);
     const long pid = size > 0 ? strtol(text, NULL, 10) : 0;
@@ -70,7 +71,8 @@ static bool refuse_locked(const char *directory, int lock_file, struct lh_error 
         directory, pid, pid == (long)getpid() ? " (this one)" : "");
 }
 
-static bool lock(const char *directory, int *ret_lock_file, struct lh_error *error) {
+static bool lock(const char *directory, int *ret_lock_file, struct lh_error *error)
+{
     char path[512];
     char pid[16];
     if ((size_t)snprintf(path, sizeof(path), "%s/lock", directory) >= sizeof(path))
@@ -96,7 +98,8 @@ static bool lock(const char *directory, int *ret_lock_file, struct lh_error *err
     return true;
 }
 
-bool lh_store_open(const char *directory, struct lh_store **ret_store, struct lh_error *error) {
+bool lh_store_open(const char *directory, struct lh_store **ret_store, struct lh_error *error)
+{
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
         return lh_store_file_explain(directory, errno, error);
     struct lh_store *store = calloc(1, sizeof(*store));
@@ -116,13 +119,15 @@ cleanup_memory:
 }
 
 bool lh_store_each(struct lh_store *store, lh_store_each_fn *each, void *context,
-                   struct lh_error *error) {
+                   struct lh_error *error)
+{
     LH_ASSERT(!store->started);
     return lh_store_file_each(&store->file, each, context, error);
 }
 
 // Grows to hold `more` bytes behind those there are. False if there is no memory.
-static bool reserve(struct bytes *bytes, size_t more) {
+static bool reserve(struct bytes *bytes, size_t more)
+{
     if (more <= bytes->capacity - bytes->size)
         return true;
     size_t capacity = bytes->capacity == 0 ? 4096 : bytes->capacity;
@@ -137,7 +142,8 @@ static bool reserve(struct bytes *bytes, size_t more) {
 }
 
 bool lh_store_write(struct lh_store *store, uint64_t n, const struct lh_store_pair *pairs,
-                    size_t count) {
+                    size_t count)
+{
     LH_ASSERT(store->started);
     LH_ASSERT(n > store->queued_n);
     bool fits = false;
@@ -159,7 +165,8 @@ bool lh_store_write(struct lh_store *store, uint64_t n, const struct lh_store_pa
 
 // Moves everything queued behind what an earlier commit left. Called under the mutex; the storage
 // thread may then read the batch without it. False if there is no memory, with nothing moved.
-static bool take_batch(struct lh_store *store) {
+static bool take_batch(struct lh_store *store)
+{
     if (store->batch.size == 0) {
         const struct bytes empty = store->batch;
         store->batch = store->queue;
@@ -176,7 +183,8 @@ static bool take_batch(struct lh_store *store) {
 }
 
 // Called under the mutex, gives it up while the disk works.
-static void commit_batch(struct lh_store *store) {
+static void commit_batch(struct lh_store *store)
+{
     int code = take_batch(store) ? 0 : ENOMEM;
     const uint8_t *records = store->batch.bytes;
     const size_t size = store->batch.size;
@@ -195,7 +203,8 @@ static void commit_batch(struct lh_store *store) {
 
 // Sleeps before the next try; ends early when the store is to be closed or gives up. Called under
 // the mutex.
-static void back_off(struct lh_store *store, uint64_t wait_ns) {
+static void back_off(struct lh_store *store, uint64_t wait_ns)
+{
     const uint64_t end_ns = uv_hrtime() + wait_ns;
     const bool was_stopping = store->stopping;
     for (uint64_t now_ns = uv_hrtime();
@@ -204,7 +213,8 @@ static void back_off(struct lh_store *store, uint64_t wait_ns) {
         uv_cond_timedwait(&store->wake_thread, &store->mutex, end_ns - now_ns);
 }
 
-static void run(void *argument) {
+static void run(void *argument)
+{
     struct lh_store *store = argument;
     uint64_t wait_ns = RETRY_FIRST_NS;
     uv_mutex_lock(&store->mutex);
@@ -228,7 +238,8 @@ static void run(void *argument) {
     uv_mutex_unlock(&store->mutex);
 }
 
-static void on_wake_loop(uv_async_t *async) {
+static void on_wake_loop(uv_async_t *async)
+{
     struct lh_store *store = async->data;
     struct lh_error reason;
     uv_mutex_lock(&store->mutex);
@@ -250,7 +261,8 @@ static void on_wake_loop(uv_async_t *async) {
 }
 
 // Signals belong to the loop's thread.
-static int start_thread(struct lh_store *store) {
+static int start_thread(struct lh_store *store)
+{
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -260,7 +272,8 @@ static int start_thread(struct lh_store *store) {
     return code;
 }
 
-static void free_store(uv_handle_t *handle) {
+static void free_store(uv_handle_t *handle)
+{
     struct lh_store *store = handle->data;
     free(store->queue.bytes);
     free(store->batch.bytes);
@@ -268,7 +281,8 @@ static void free_store(uv_handle_t *handle) {
 }
 
 bool lh_store_start(struct lh_store *store, uv_loop_t *loop, struct lh_store_events events,
-                    struct lh_error *error) {
+                    struct lh_error *error)
+{
     LH_ASSERT(!store->started);
     store->loop = loop;
     store->events = events;
@@ -303,14 +317,16 @@ fail:
 }
 
 // Waits until the thread has ended. Called under the mutex.
-static bool await_end(struct lh_store *store, int64_t patience_ns) {
+static bool await_end(struct lh_store *store, int64_t patience_ns)
+{
     const uint64_t end_ns = uv_hrtime() + (uint64_t)patience_ns;
     for (uint64_t now_ns = uv_hrtime(); now_ns < end_ns && !store->has_ended; now_ns = uv_hrtime())
         uv_cond_timedwait(&store->ended, &store->mutex, end_ns - now_ns);
     return store->has_ended;
 }
 
-bool lh_store_close(struct lh_store *store, struct lh_duration patience) {
+bool lh_store_close(struct lh_store *store, struct lh_duration patience)
+{
     if (store == NULL)
         return true;
     if (!store->started) {

@@ -30,11 +30,13 @@ struct digest {
     uint64_t sum; // of SipHash over each pair, modulo 2^64
 };
 
-static MDB_val value_of(const void *bytes, size_t size) {
+static MDB_val value_of(const void *bytes, size_t size)
+{
     return (MDB_val){.mv_size = size, .mv_data = (void *)(uintptr_t)bytes};
 }
 
-static uint64_t hash_pair(MDB_val key, MDB_val value) {
+static uint64_t hash_pair(MDB_val key, MDB_val value)
+{
     static const uint8_t hash_key[crypto_shorthash_KEYBYTES] = "leasehold store";
     uint8_t bytes[1 + LH_STORE_KEY_MAX + LH_STORE_VALUE_MAX];
     uint64_t hash = 0;
@@ -46,21 +48,25 @@ static uint64_t hash_pair(MDB_val key, MDB_val value) {
     return hash;
 }
 
-static void digest_add(struct digest *digest, MDB_val key, MDB_val value) {
+static void digest_add(struct digest *digest, MDB_val key, MDB_val value)
+{
     digest->count++;
     digest->sum += hash_pair(key, value);
 }
 
-static void digest_remove(struct digest *digest, MDB_val key, MDB_val value) {
+static void digest_remove(struct digest *digest, MDB_val key, MDB_val value)
+{
     digest->count--;
     digest->sum -= hash_pair(key, value);
 }
 
-static bool is_digest(MDB_val key) {
+static bool is_digest(MDB_val key)
+{
     return key.mv_size == sizeof(digest_key) && memcmp(key.mv_data, digest_key, key.mv_size) == 0;
 }
 
-static int read_digest(MDB_txn *txn, MDB_dbi pairs, struct digest *ret_digest) {
+static int read_digest(MDB_txn *txn, MDB_dbi pairs, struct digest *ret_digest)
+{
     MDB_val key = value_of(digest_key, sizeof(digest_key));
     MDB_val value = {0};
     const int code = mdb_get(txn, pairs, &key, &value);
@@ -72,13 +78,15 @@ static int read_digest(MDB_txn *txn, MDB_dbi pairs, struct digest *ret_digest) {
     return ret_digest->version == LH_STORE_VERSION ? 0 : MDB_VERSION_MISMATCH;
 }
 
-static int write_digest(MDB_txn *txn, MDB_dbi pairs, const struct digest *digest) {
+static int write_digest(MDB_txn *txn, MDB_dbi pairs, const struct digest *digest)
+{
     MDB_val key = value_of(digest_key, sizeof(digest_key));
     MDB_val value = value_of(digest, sizeof(*digest));
     return mdb_put(txn, pairs, &key, &value, 0);
 }
 
-static int env_open(const char *path, MDB_env **ret_env) {
+static int env_open(const char *path, MDB_env **ret_env)
+{
     MDB_env *env = NULL;
     int code = mdb_env_create(&env);
     if (code != 0)
@@ -95,7 +103,8 @@ static int env_open(const char *path, MDB_env **ret_env) {
 }
 
 // LMDB maps the file and would die by a signal on a page beyond its end.
-static int check_length(MDB_env *env) {
+static int check_length(MDB_env *env)
+{
     MDB_envinfo info;
     MDB_stat pages;
     struct stat status;
@@ -112,7 +121,8 @@ static int check_length(MDB_env *env) {
     return code;
 }
 
-static int begin(struct lh_store_file *file, unsigned flags, MDB_txn **ret_txn) {
+static int begin(struct lh_store_file *file, unsigned flags, MDB_txn **ret_txn)
+{
     MDB_txn *txn = NULL;
     int code = mdb_txn_begin(file->env, NULL, flags, &txn);
     if (code != 0)
@@ -126,7 +136,8 @@ static int begin(struct lh_store_file *file, unsigned flags, MDB_txn **ret_txn) 
     return 0;
 }
 
-static int walk(MDB_txn *txn, MDB_dbi pairs, lh_store_each_fn *each, void *context) {
+static int walk(MDB_txn *txn, MDB_dbi pairs, lh_store_each_fn *each, void *context)
+{
     struct digest expected = {0};
     struct digest found = {0};
     MDB_cursor *cursor = NULL;
@@ -157,7 +168,8 @@ static int walk(MDB_txn *txn, MDB_dbi pairs, lh_store_each_fn *each, void *conte
     return found.count == expected.count && found.sum == expected.sum ? 0 : LH_STORE_DAMAGED;
 }
 
-static int walk_file(struct lh_store_file *file, lh_store_each_fn *each, void *context) {
+static int walk_file(struct lh_store_file *file, lh_store_each_fn *each, void *context)
+{
     MDB_txn *txn = NULL;
     int code = begin(file, MDB_RDONLY, &txn);
     if (code != 0)
@@ -169,7 +181,8 @@ static int walk_file(struct lh_store_file *file, lh_store_each_fn *each, void *c
 
 // Opens, reads everything, and leaves a write unfinished, which reads the list of free pages as
 // well.
-static int try_everything(const char *path) {
+static int try_everything(const char *path)
+{
     struct lh_store_file file = {0};
     struct digest digest;
     MDB_txn *txn = NULL;
@@ -192,7 +205,8 @@ static int try_everything(const char *path) {
 
 // A child that dies, by whatever signal, found a damaged file: that is an answer, so no handler, no
 // core and no message shall make more of it.
-static void die_quietly(void) {
+static void die_quietly(void)
+{
     static const int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     const int silence = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
@@ -203,7 +217,8 @@ static void die_quietly(void) {
 }
 
 // The child tells its code through a pipe.
-static int try_in_child(const char *path) {
+static int try_in_child(const char *path)
+{
     int ends[2];
     int code = LH_STORE_DAMAGED;
     if (pipe(ends) != 0)
@@ -230,7 +245,8 @@ static int try_in_child(const char *path) {
     return code;
 }
 
-static int sync_directory(const char *directory) {
+static int sync_directory(const char *directory)
+{
     const int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0)
         return errno;
@@ -240,7 +256,8 @@ static int sync_directory(const char *directory) {
 }
 
 // A new file appears under its name only when its digest is on disk.
-static int make_new(const char *directory, const char *path) {
+static int make_new(const char *directory, const char *path)
+{
     char draft[sizeof(((struct lh_store_file *)0)->directory) + 32];
     struct lh_store_file file = {0};
     MDB_txn *txn = NULL;
@@ -269,12 +286,14 @@ cleanup:
     return code;
 }
 
-static void path_of(const char *directory, char *ret_path, size_t capacity) {
+static void path_of(const char *directory, char *ret_path, size_t capacity)
+{
     snprintf(ret_path, capacity, "%s/data.mdb", directory);
 }
 
 bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
-                        struct lh_error *error) {
+                        struct lh_error *error)
+{
     char path[sizeof(ret_file->directory) + 32];
     struct stat status;
     struct lh_store_file file = {0};
@@ -304,7 +323,8 @@ bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
     return true;
 }
 
-void lh_store_file_close(struct lh_store_file *file) {
+void lh_store_file_close(struct lh_store_file *file)
+{
     if (file == NULL || file->env == NULL)
         return;
     mdb_env_close(file->env);
@@ -312,7 +332,8 @@ void lh_store_file_close(struct lh_store_file *file) {
 }
 
 bool lh_store_file_each(struct lh_store_file *file, lh_store_each_fn *each, void *context,
-                        struct lh_error *error) {
+                        struct lh_error *error)
+{
     const int code = walk_file(file, each, context);
     return code == 0 || lh_store_file_explain(file->directory, code, error);
 }
@@ -324,7 +345,8 @@ struct record {
     uint16_t value_size;
 };
 
-size_t lh_store_record(uint8_t *out, const struct lh_store_pair *pair) {
+size_t lh_store_record(uint8_t *out, const struct lh_store_pair *pair)
+{
     const struct lh_slice value = pair->erased ? (struct lh_slice){NULL, 0} : pair->value;
     LH_ASSERT(pair->key.size_bytes >= 1 && pair->key.size_bytes <= LH_STORE_KEY_MAX);
     LH_ASSERT(value.size_bytes <= LH_STORE_VALUE_MAX);
@@ -340,7 +362,8 @@ size_t lh_store_record(uint8_t *out, const struct lh_store_pair *pair) {
 
 // Applies the first of `records` and returns its size through `ret_size`.
 static int apply(MDB_txn *txn, MDB_dbi pairs, struct digest *digest, const uint8_t *records,
-                 size_t *ret_size) {
+                 size_t *ret_size)
+{
     struct record record;
     memcpy(&record, records, sizeof(record));
     MDB_val key = value_of(records + sizeof(record), record.key_size);
@@ -358,7 +381,8 @@ static int apply(MDB_txn *txn, MDB_dbi pairs, struct digest *digest, const uint8
     return mdb_put(txn, pairs, &key, &value, 0);
 }
 
-static int commit(struct lh_store_file *file, const uint8_t *records, size_t size) {
+static int commit(struct lh_store_file *file, const uint8_t *records, size_t size)
+{
     MDB_txn *txn = NULL;
     struct digest digest;
     int code = begin(file, 0, &txn);
@@ -376,7 +400,8 @@ static int commit(struct lh_store_file *file, const uint8_t *records, size_t siz
     return mdb_txn_commit(txn);
 }
 
-int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, size_t size) {
+int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, size_t size)
+{
     if (file->env == NULL) {
         char path[sizeof(file->directory) + 32];
         path_of(file->directory, path, sizeof(path));
@@ -393,7 +418,8 @@ int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, siz
     return code;
 }
 
-bool lh_store_file_explain(const char *directory, int code, struct lh_error *error) {
+bool lh_store_file_explain(const char *directory, int code, struct lh_error *error)
+{
     switch (code) {
     case ENOSPC:
     case EDQUOT:

@@ -110,8 +110,8 @@ static void look_up_names(struct lh_udp *udp)
         name->address = address;
         name->request.data = name;
         snprintf(port, sizeof port, "%u", address->port);
-        name->pending = uv_getaddrinfo(udp->socket.loop, &name->request, on_looked_up, address->host,
-                                       port, &hints) == 0;
+        name->pending = uv_getaddrinfo(udp->socket.loop, &name->request, on_looked_up,
+                                       address->host, port, &hints) == 0;
     }
 }
 
@@ -132,10 +132,11 @@ static bool bind_own(struct lh_udp *udp, struct lh_error *error)
         return true;
     char text[LH_ADDRESS_TEXT_MAX];
     lh_address_format(own, text);
-    return lh_error_set(error,
-                        "cannot receive datagrams at %s, the address in [node %u]: %s; it must be an "
-                        "address of this machine that nothing else uses",
-                        text, udp->config->node, uv_strerror(code));
+    return lh_error_set(
+        error,
+        "cannot receive datagrams at %s, the address in [node %u]: %s; it must be an "
+        "address of this machine that nothing else uses",
+        text, udp->config->node, uv_strerror(code));
 }
 
 bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *config,
@@ -185,8 +186,8 @@ void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_s
         udp->send_failed++; // like a datagram lost: it is asked for again
         uint64_t missed = 0;
         if (lh_log_every(&udp->send_limit, lh_clock_now(), lh_ms(10000), &missed))
-            lh_log(LH_LOG_WARN, "send-failed", "node=%u reason=%s also=%llu", to,
-                   uv_strerror(sent), (unsigned long long)missed);
+            lh_log(LH_LOG_WARN, "send-failed", "node=%u reason=%s also=%llu", to, uv_strerror(sent),
+                   (unsigned long long)missed);
     }
 }
 

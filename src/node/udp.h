@@ -1,5 +1,6 @@
-// Datagrams between members: one UDP socket, sealed at the last moment and opened at the first. What cannot be
-// opened is dropped, counted by its cause, and named in the log now and then with its remedy.
+// Datagrams between members: one UDP socket, sealed at the last moment and opened at the first.
+// What cannot be opened is dropped, counted by its cause, and named in the log now and then with
+// its remedy.
 #ifndef LH_NODE_UDP_H
 #define LH_NODE_UDP_H
 
