@@ -200,10 +200,6 @@ static struct lh_wheel_timer *oldest_in(const struct lh_wheel *wheel, size_t num
 static bool drain(struct lh_wheel *wheel, size_t *most)
 {
     size_t number = wheel->draining - 1;
-    if (wheel->filled[number] == 0) { // all of it was cancelled between two turns
-        wheel->draining = 0;
-        return true;
-    }
     while (wheel->filled[number] != 0) {
         for (unsigned left = wheel->filled[number]; left != 0; left &= left - 1) {
             struct lh_wheel_chain *chain = &wheel->chains[number][lowest_bit(left)];
@@ -219,7 +215,7 @@ static bool drain(struct lh_wheel *wheel, size_t *most)
                         timer->place >> PLACE_BITS);
         }
     }
-    slot_emptied(wheel, number);
+    slot_emptied(wheel, number); // again, if the last was cancelled between two turns
     wheel->draining = 0;
     return true;
 }

@@ -1,7 +1,8 @@
 // A1 to A4, D, F1, F2, F4, F5 and the acceptor's half of F3, on the closed network.
 #include "check/closed_rules.h"
 
-static struct lh_action of(enum lh_action_kind kind, uint32_t a, uint32_t ballot, uint32_t n) {
+static struct lh_action of(enum lh_action_kind kind, uint32_t a, uint32_t ballot, uint32_t n)
+{
     return (struct lh_action){.kind = (uint8_t)kind,
                               .process = (uint8_t)a,
                               .message = (uint16_t)ballot,
@@ -10,7 +11,8 @@ static struct lh_action of(enum lh_action_kind kind, uint32_t a, uint32_t ballot
 
 // F1 counts from every answer; F5 raises the ceiling, durably, before it.
 static void note_answer(struct lh_closed_step *step, uint8_t *row, uint8_t duration,
-                        enum lh_check_rule raises) {
+                        enum lh_check_rule raises)
+{
     row[LH_CA_IDLE] = 0;
     if (!step->config->ceiling)
         return;
@@ -21,7 +23,8 @@ static void note_answer(struct lh_closed_step *step, uint8_t *row, uint8_t durat
 }
 
 // P2, read at once: no live record, or in a renewal exactly the base, and still held.
-static bool is_open(const struct lh_closed_step *step, uint32_t p, uint8_t reported) {
+static bool is_open(const struct lh_closed_step *step, uint32_t p, uint8_t reported)
+{
     const uint8_t *row = lh_closed_from_p(step, p);
     if (reported == 0)
         return true;
@@ -35,13 +38,15 @@ static bool is_open(const struct lh_closed_step *step, uint32_t p, uint8_t repor
 }
 
 static bool attempts(const struct lh_closed_step *step, uint32_t p, uint32_t ballot,
-                     enum lh_closed_phase phase) {
+                     enum lh_closed_phase phase)
+{
     const uint8_t *row = lh_closed_from_p(step, p);
     return row[LH_CP_PHASE] == phase && row[LH_CP_BALLOT] == ballot;
 }
 
 // A1.
-static void deliver_prepare(struct lh_closed_step *step, uint32_t a, uint32_t ballot) {
+static void deliver_prepare(struct lh_closed_step *step, uint32_t a, uint32_t ballot)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     const uint8_t *sent = lh_closed_from_b(step, ballot);
     const uint32_t p = sent[LH_CB_OWNER] - 1u;
@@ -58,7 +63,8 @@ static void deliver_prepare(struct lh_closed_step *step, uint32_t a, uint32_t ba
 }
 
 // A2: whether this Accept may take the place of what is recorded.
-static bool may_record(const struct lh_closed_step *step, const uint8_t *before, uint32_t ballot) {
+static bool may_record(const struct lh_closed_step *step, const uint8_t *before, uint32_t ballot)
+{
     const uint8_t *sent = lh_closed_from_b(step, ballot);
     const uint8_t record = before[LH_CA_RECORD];
     if (before[LH_CA_EXCLUSION] == 0 || lh_closed_weak(step, LH_WEAKEN_LIVE_OVERWRITE))
@@ -70,7 +76,8 @@ static bool may_record(const struct lh_closed_step *step, const uint8_t *before,
     return sent[LH_CB_BASE] == record || lh_closed_weak(step, LH_WEAKEN_OVERWRITE_BY_OWNER);
 }
 
-static void deliver_accept(struct lh_closed_step *step, uint32_t a, uint32_t ballot) {
+static void deliver_accept(struct lh_closed_step *step, uint32_t a, uint32_t ballot)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     const uint8_t *sent = lh_closed_from_b(step, ballot);
     const uint32_t p = sent[LH_CB_OWNER] - 1u;
@@ -103,7 +110,8 @@ static void deliver_accept(struct lh_closed_step *step, uint32_t a, uint32_t bal
 }
 
 // A3.
-static void deliver_release(struct lh_closed_step *step, uint32_t a, uint32_t ballot) {
+static void deliver_release(struct lh_closed_step *step, uint32_t a, uint32_t ballot)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     const uint8_t *sent = lh_closed_from_b(step, ballot);
     if (!sent[LH_CB_RELEASED] || before[LH_CA_EXCLUSION] == 0)
@@ -119,7 +127,8 @@ static void deliver_release(struct lh_closed_step *step, uint32_t a, uint32_t ba
 }
 
 // F3: exactly the live record; a newer n restarts its exclusion, an older one is only answered.
-static void deliver_extend(struct lh_closed_step *step, uint32_t a, uint32_t ballot, uint32_t n) {
+static void deliver_extend(struct lh_closed_step *step, uint32_t a, uint32_t ballot, uint32_t n)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     const uint8_t *sent = lh_closed_from_b(step, ballot);
     const uint8_t duration = sent[LH_CB_EXTEND + n - 1];
@@ -149,7 +158,8 @@ static void deliver_extend(struct lh_closed_step *step, uint32_t a, uint32_t bal
     lh_closed_commit(step, of(LH_ACT_DELIVER_EXTEND, a, ballot, n));
 }
 
-static void deliveries(struct lh_closed_step *step, uint32_t a) {
+static void deliveries(struct lh_closed_step *step, uint32_t a)
+{
     for (uint32_t ballot = 1; ballot <= step->config->ballots; ballot++) {
         if (lh_closed_from_b(step, ballot)[LH_CB_OWNER] == 0)
             continue;
@@ -162,7 +172,8 @@ static void deliveries(struct lh_closed_step *step, uint32_t a) {
 }
 
 // Memory is lost; under F2 the floor, on disk, is not. What lies at the floor counts as recorded.
-static void lose_memory(struct lh_closed_step *step, uint8_t *row) {
+static void lose_memory(struct lh_closed_step *step, uint8_t *row)
+{
     if (!step->config->promise_floor || lh_closed_weak(step, LH_WEAKEN_FLOOR_LOST))
         row[LH_CA_PROMISED] = 0;
     row[LH_CA_RECORD] = row[LH_CA_PROMISED];
@@ -171,7 +182,8 @@ static void lose_memory(struct lh_closed_step *step, uint8_t *row) {
     row[LH_CA_SILENCE] = 0;
 }
 
-static void drop_saved(struct lh_closed_step *step, uint8_t *row) {
+static void drop_saved(struct lh_closed_step *step, uint8_t *row)
+{
     if (lh_closed_weak(step, LH_WEAKEN_SAVED_TWICE))
         return;
     row[LH_CA_SAVED] = 0;
@@ -181,7 +193,8 @@ static void drop_saved(struct lh_closed_step *step, uint8_t *row) {
 }
 
 // A4/T3: down with everything forgotten, and up again into the quarantine.
-static void crash(struct lh_closed_step *step, uint32_t a) {
+static void crash(struct lh_closed_step *step, uint32_t a)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     lh_closed_begin(step);
     uint8_t *row = lh_closed_a(step, a);
@@ -201,7 +214,8 @@ static void crash(struct lh_closed_step *step, uint32_t a) {
 }
 
 // F4: stopped in order, the state is saved; started again, it is consumed.
-static void stop(struct lh_closed_step *step, uint32_t a) {
+static void stop(struct lh_closed_step *step, uint32_t a)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     lh_closed_begin(step);
     uint8_t *row = lh_closed_a(step, a);
@@ -214,7 +228,8 @@ static void stop(struct lh_closed_step *step, uint32_t a) {
     lh_closed_commit(step, of(LH_ACT_STOP_ACCEPTOR, a, 0, 0));
 }
 
-static void restore(struct lh_closed_step *step, uint32_t a) {
+static void restore(struct lh_closed_step *step, uint32_t a)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     lh_closed_begin(step);
     uint8_t *row = lh_closed_a(step, a);
@@ -227,7 +242,8 @@ static void restore(struct lh_closed_step *step, uint32_t a) {
 }
 
 // F1: by T3 this is a restart already served. Under F2 the floor takes the place of the promise.
-static void forget(struct lh_closed_step *step, uint32_t a) {
+static void forget(struct lh_closed_step *step, uint32_t a)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     const uint32_t quarantine =
         step->config->ceiling ? before[LH_CA_CEILING] : step->config->quarantine;
@@ -243,7 +259,8 @@ static void forget(struct lh_closed_step *step, uint32_t a) {
 }
 
 // F5: once the old quarantine has passed since the last answer above the new ceiling.
-static void lower_ceiling(struct lh_closed_step *step, uint32_t a) {
+static void lower_ceiling(struct lh_closed_step *step, uint32_t a)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     uint8_t lower = before[LH_CA_CEILING];
     if (lower == 0 || before[LH_CA_COOL] < lower)
@@ -259,7 +276,8 @@ static void lower_ceiling(struct lh_closed_step *step, uint32_t a) {
 }
 
 // A node whose disk is lost asks f+1 others what they reserved, and is silent for M.
-static void replace(struct lh_closed_step *step, uint32_t a) {
+static void replace(struct lh_closed_step *step, uint32_t a)
+{
     const struct lh_check_config *config = step->config;
     const int needed = (config->acceptors - 1) / 2 + 1;
     for (uint32_t heard = 0; heard < 1u << config->acceptors; heard++) {
@@ -292,7 +310,8 @@ static void replace(struct lh_closed_step *step, uint32_t a) {
     }
 }
 
-void lh_closed_acceptor_steps(struct lh_closed_step *step, uint32_t a) {
+void lh_closed_acceptor_steps(struct lh_closed_step *step, uint32_t a)
+{
     const uint8_t *before = lh_closed_from_a(step, a);
     const bool up = before[LH_CA_POWER] == LH_C_UP;
     const bool answers = up && before[LH_CA_SILENCE] == 0;

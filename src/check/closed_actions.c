@@ -1,13 +1,15 @@
 // Taking steps: all successors of a state, time, and the settling of what can no longer matter.
 #include "check/closed_rules.h"
 
-void lh_closed_begin(struct lh_closed_step *step) {
+void lh_closed_begin(struct lh_closed_step *step)
+{
     const uint32_t stride = step->model->layout.stride;
     step->raw = step->batch->raw + (size_t)step->batch->count * stride;
     memcpy(step->raw, step->from, stride);
 }
 
-void lh_closed_commit(struct lh_closed_step *step, struct lh_action action) {
+void lh_closed_commit(struct lh_closed_step *step, struct lh_action action)
+{
     struct lh_batch *batch = step->batch;
     const uint32_t at = batch->count;
     const uint32_t used = step->model->layout.variable_count;
@@ -29,7 +31,8 @@ void lh_closed_commit(struct lh_closed_step *step, struct lh_action action) {
     batch->count = at + 1;
 }
 
-static void settle_proposer(const struct lh_check_config *config, uint8_t *row) {
+static void settle_proposer(const struct lh_check_config *config, uint8_t *row)
+{
     const bool late_timer = (config->weaken & LH_WEAKEN_LATE_TIMER) != 0;
     const bool extends_late = (config->weaken & LH_WEAKEN_EXTEND_LATE) != 0;
     const bool keeps_token = (config->weaken & LH_WEAKEN_LATE_RENEWAL_TOKEN) != 0;
@@ -54,7 +57,8 @@ static void settle_proposer(const struct lh_check_config *config, uint8_t *row) 
     }
 }
 
-static void settle_acceptor(const struct lh_model *model, const uint8_t *raw, uint8_t *row) {
+static void settle_acceptor(const struct lh_model *model, const uint8_t *raw, uint8_t *row)
+{
     const struct lh_check_config *config = &model->config;
     const struct lh_closed *closed = model->private;
     if (row[LH_CA_EXCLUSION] == 0) {
@@ -93,7 +97,8 @@ static void settle_acceptor(const struct lh_model *model, const uint8_t *raw, ui
         row[LH_CA_COOL] = wait;
 }
 
-void lh_closed_settle(const struct lh_model *model, uint8_t *raw) {
+void lh_closed_settle(const struct lh_model *model, uint8_t *raw)
+{
     const struct lh_check_config *config = &model->config;
     for (uint32_t p = 0; p < config->proposers; p++)
         settle_proposer(config, raw + lh_closed_proposer(config, p, 0));
@@ -101,17 +106,20 @@ void lh_closed_settle(const struct lh_model *model, uint8_t *raw) {
         settle_acceptor(model, raw, raw + lh_closed_acceptor(config, a, 0));
 }
 
-static void down(uint8_t *value) {
+static void down(uint8_t *value)
+{
     if (*value > 0)
         *value = (uint8_t)(*value - 1);
 }
 
-static void up(uint8_t *value, uint8_t limit) {
+static void up(uint8_t *value, uint8_t limit)
+{
     if (*value < limit)
         *value = (uint8_t)(*value + 1);
 }
 
-static void tick(struct lh_closed_step *step) {
+static void tick(struct lh_closed_step *step)
+{
     const struct lh_check_config *config = step->config;
     const uint8_t wait = lh_closed_greater(step->closed->longest, config->quarantine);
     lh_closed_begin(step);
@@ -133,7 +141,8 @@ static void tick(struct lh_closed_step *step) {
 }
 
 void lh_closed_expand(const struct lh_model *model, const uint8_t *raw, const struct lh_fp *lanes,
-                      struct lh_batch *batch) {
+                      struct lh_batch *batch)
+{
     (void)lanes;
     struct lh_closed_step step = {.model = model,
                                   .config = &model->config,

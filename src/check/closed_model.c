@@ -5,13 +5,15 @@
 
 #include "check/closed_rules.h"
 
-static void init(const struct lh_model *model, uint8_t *ret_raw) {
+static void init(const struct lh_model *model, uint8_t *ret_raw)
+{
     memset(ret_raw, 0, model->layout.stride);
     lh_closed_settle(model, ret_raw);
 }
 
 // At most one client anywhere has authority, daemons that are gone included; and tokens rise.
-static enum lh_invariant violated(const struct lh_model *model, const uint8_t *raw) {
+static enum lh_invariant violated(const struct lh_model *model, const uint8_t *raw)
+{
     uint32_t holders = 0;
     if (!lh_layout_in_domain(&model->layout, raw))
         return LH_INV_TYPE_OK;
@@ -25,7 +27,8 @@ static enum lh_invariant violated(const struct lh_model *model, const uint8_t *r
     return raw[LH_C_TOKEN_BROKEN] ? LH_INV_TOKEN_ORDER : LH_INV_NONE;
 }
 
-static void sort_acceptors(const struct lh_check_config *config, uint8_t *raw) {
+static void sort_acceptors(const struct lh_check_config *config, uint8_t *raw)
+{
     uint8_t *rows = raw + lh_closed_acceptor(config, 0, 0);
     for (uint32_t i = 1; i < config->acceptors; i++) {
         uint8_t row[LH_CA_VARIABLES];
@@ -39,7 +42,8 @@ static void sort_acceptors(const struct lh_check_config *config, uint8_t *raw) {
     }
 }
 
-static uint8_t rename_mask(uint8_t mask, const uint8_t *names) {
+static uint8_t rename_mask(uint8_t mask, const uint8_t *names)
+{
     uint32_t renamed = 0;
     for (uint32_t p = 0; p < LH_CHECK_MAX_PROPOSERS; p++) {
         if (mask & 1u << p)
@@ -50,7 +54,8 @@ static uint8_t rename_mask(uint8_t mask, const uint8_t *names) {
 
 // Proposer p becomes names[p].
 static void rename_proposers(const struct lh_check_config *config, const uint8_t *names,
-                             const uint8_t *raw, uint8_t *ret_raw) {
+                             const uint8_t *raw, uint8_t *ret_raw)
+{
     for (uint32_t b = 1; b <= config->ballots; b++) {
         const uint8_t owner = raw[lh_closed_ballot(b, LH_CB_OWNER)];
         if (owner != 0)
@@ -67,7 +72,8 @@ static void rename_proposers(const struct lh_check_config *config, const uint8_t
     }
 }
 
-void lh_closed_canonical(const struct lh_model *model, uint8_t *raw) {
+void lh_closed_canonical(const struct lh_model *model, uint8_t *raw)
+{
     static const uint8_t permutations[6][LH_CHECK_MAX_PROPOSERS] = {
         {0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}};
     static const uint8_t counts[LH_CHECK_MAX_PROPOSERS + 1] = {1, 1, 2, 6};
@@ -91,13 +97,15 @@ void lh_closed_canonical(const struct lh_model *model, uint8_t *raw) {
     }
 }
 
-static void close_model(struct lh_model *model) {
+static void close_model(struct lh_model *model)
+{
     lh_layout_close(&model->layout);
     free(model->private);
     model->private = NULL;
 }
 
-static void set_ballot_domains(const struct lh_check_config *config, uint8_t *limit) {
+static void set_ballot_domains(const struct lh_check_config *config, uint8_t *limit)
+{
     const uint8_t longest = lh_check_config_longest(config);
     for (uint32_t b = 1; b <= config->ballots; b++) {
         uint8_t *row = limit + lh_closed_ballot(b, 0);
@@ -111,7 +119,8 @@ static void set_ballot_domains(const struct lh_check_config *config, uint8_t *li
     }
 }
 
-static void set_proposer_domains(const struct lh_check_config *config, uint8_t *limit) {
+static void set_proposer_domains(const struct lh_check_config *config, uint8_t *limit)
+{
     const uint8_t longest = lh_check_config_longest(config);
     for (uint32_t p = 0; p < config->proposers; p++) {
         uint8_t *row = limit + lh_closed_proposer(config, p, 0);
@@ -127,7 +136,8 @@ static void set_proposer_domains(const struct lh_check_config *config, uint8_t *
     }
 }
 
-static void set_acceptor_domains(const struct lh_check_config *config, uint8_t *limit) {
+static void set_acceptor_domains(const struct lh_check_config *config, uint8_t *limit)
+{
     const uint8_t longest = lh_check_config_longest(config);
     const uint8_t proposers = (uint8_t)((1u << config->proposers) - 1);
     const uint8_t wait = longest > config->quarantine ? longest : config->quarantine;
@@ -152,7 +162,8 @@ static void set_acceptor_domains(const struct lh_check_config *config, uint8_t *
     }
 }
 
-static uint32_t count_successors(const struct lh_check_config *config) {
+static uint32_t count_successors(const struct lh_check_config *config)
+{
     const uint32_t durations = (uint32_t)__builtin_popcount(config->durations);
     const uint32_t per_message = 3u + config->extends;
     return config->ballots * config->acceptors * per_message +
@@ -160,7 +171,8 @@ static uint32_t count_successors(const struct lh_check_config *config) {
            config->acceptors * (5u + 8u) + 1u;
 }
 
-bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *config) {
+bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *config)
+{
     struct lh_closed *closed = calloc(1, sizeof *closed);
     *model = (struct lh_model){.config = *config,
                                .private = closed,

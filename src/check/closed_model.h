@@ -80,12 +80,14 @@ static inline uint32_t lh_closed_ballot(uint32_t ballot, uint32_t variable) // f
 }
 
 static inline uint32_t lh_closed_proposer(const struct lh_check_config *config, uint32_t p,
-                                          uint32_t variable) {
+                                          uint32_t variable)
+{
     return LH_C_ROWS + (uint32_t)config->ballots * LH_CB_VARIABLES + p * LH_CP_VARIABLES + variable;
 }
 
 static inline uint32_t lh_closed_acceptor(const struct lh_check_config *config, uint32_t a,
-                                          uint32_t variable) {
+                                          uint32_t variable)
+{
     return lh_closed_proposer(config, config->proposers, 0) + a * LH_CA_VARIABLES + variable;
 }
 

@@ -1,12 +1,14 @@
 // P1 to P6, L1 and the owner's half of F3, on the closed network.
 #include "check/closed_rules.h"
 
-static struct lh_action by(enum lh_action_kind kind, uint32_t p, uint32_t argument) {
+static struct lh_action by(enum lh_action_kind kind, uint32_t p, uint32_t argument)
+{
     return (struct lh_action){
         .kind = (uint8_t)kind, .process = (uint8_t)p, .argument = (uint8_t)argument};
 }
 
-static uint32_t answers(const struct lh_closed_step *step, uint32_t p, uint32_t variable) {
+static uint32_t answers(const struct lh_closed_step *step, uint32_t p, uint32_t variable)
+{
     uint32_t set = 0;
     for (uint32_t a = 0; a < step->config->acceptors; a++) {
         if (lh_closed_from_a(step, a)[variable] & 1u << p)
@@ -15,17 +17,20 @@ static uint32_t answers(const struct lh_closed_step *step, uint32_t p, uint32_t 
     return set;
 }
 
-static void clear_answers(struct lh_closed_step *step, uint32_t p, uint32_t variable) {
+static void clear_answers(struct lh_closed_step *step, uint32_t p, uint32_t variable)
+{
     for (uint32_t a = 0; a < step->config->acceptors; a++)
         lh_closed_a(step, a)[variable] &= (uint8_t) ~(1u << p);
 }
 
-static bool has_duration(const struct lh_closed_step *step, uint32_t duration) {
+static bool has_duration(const struct lh_closed_step *step, uint32_t duration)
+{
     return (step->config->durations & 1u << (duration - 1)) != 0;
 }
 
 // P1, T1: what remains of td counts from here.
-static void start(struct lh_closed_step *step, uint32_t p, uint32_t ballot, uint32_t duration) {
+static void start(struct lh_closed_step *step, uint32_t p, uint32_t ballot, uint32_t duration)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     lh_closed_begin(step);
     uint8_t *row = lh_closed_p(step, p);
@@ -42,7 +47,8 @@ static void start(struct lh_closed_step *step, uint32_t p, uint32_t ballot, uint
     lh_closed_commit(step, by(LH_ACT_START_ACQUIRE, p, ballot));
 }
 
-static void starts(struct lh_closed_step *step, uint32_t p) {
+static void starts(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     if (before[LH_CP_PHASE] != LH_C_IDLE ||
         (before[LH_CP_AUTHORITY] != 0 && !step->config->allow_renewal))
@@ -61,7 +67,8 @@ static void starts(struct lh_closed_step *step, uint32_t p) {
 }
 
 // P3.
-static void send_accept(struct lh_closed_step *step, uint32_t p) {
+static void send_accept(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     const bool late = lh_closed_weak(step, LH_WEAKEN_LATE_TIMER);
     if (before[LH_CP_PHASE] != LH_C_PREPARING || (before[LH_CP_PENDING] == 0 && !late) ||
@@ -80,7 +87,8 @@ static void send_accept(struct lh_closed_step *step, uint32_t p) {
 }
 
 // Tokens rise; the greatest granted so far is kept to tell.
-static void grant_token(struct lh_closed_step *step, uint8_t *row, uint8_t token) {
+static void grant_token(struct lh_closed_step *step, uint8_t *row, uint8_t token)
+{
     if (!step->config->promise_floor)
         return;
     row[LH_CP_TOKEN] = token;
@@ -91,7 +99,8 @@ static void grant_token(struct lh_closed_step *step, uint8_t *row, uint8_t token
 }
 
 // P4: a renewal in time keeps its token and takes the later deadline (D); otherwise it is new.
-static void activate(struct lh_closed_step *step, uint32_t p) {
+static void activate(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     if (before[LH_CP_PHASE] != LH_C_ACCEPTING || before[LH_CP_PENDING] == 0 ||
         !step->closed->quorum[answers(step, p, LH_CA_ANSWERED)])
@@ -115,7 +124,8 @@ static void activate(struct lh_closed_step *step, uint32_t p) {
 }
 
 // P5.
-static void abandon(struct lh_closed_step *step, uint32_t p) {
+static void abandon(struct lh_closed_step *step, uint32_t p)
+{
     if (lh_closed_from_p(step, p)[LH_CP_PHASE] == LH_C_IDLE || !step->config->allow_abandon)
         return;
     lh_closed_begin(step);
@@ -124,7 +134,8 @@ static void abandon(struct lh_closed_step *step, uint32_t p) {
 }
 
 // P6: the attempt in flight goes too.
-static void release(struct lh_closed_step *step, uint32_t p) {
+static void release(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     if (before[LH_CP_AUTHORITY] == 0 || !step->config->allow_release)
         return;
@@ -137,7 +148,8 @@ static void release(struct lh_closed_step *step, uint32_t p) {
 }
 
 // F3: Extend(held, n) with td counting from the send.
-static void extend(struct lh_closed_step *step, uint32_t p, uint32_t duration) {
+static void extend(struct lh_closed_step *step, uint32_t p, uint32_t duration)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     const uint32_t stamp = before[LH_CP_STAMP] + 1u;
     lh_closed_begin(step);
@@ -155,7 +167,8 @@ static void extend(struct lh_closed_step *step, uint32_t p, uint32_t duration) {
     lh_closed_commit(step, by(LH_ACT_EXTEND, p, stamp));
 }
 
-static void extended(struct lh_closed_step *step, uint32_t p) {
+static void extended(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     if (before[LH_CP_PHASE] != LH_C_EXTENDING || before[LH_CP_PENDING] == 0 ||
         (before[LH_CP_AUTHORITY] == 0 && !lh_closed_weak(step, LH_WEAKEN_EXTEND_LATE)) ||
@@ -171,7 +184,8 @@ static void extended(struct lh_closed_step *step, uint32_t p) {
 }
 
 // The daemon is gone at once; what it told its client stays told.
-static void crash(struct lh_closed_step *step, uint32_t p) {
+static void crash(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     lh_closed_begin(step);
     uint8_t *row = lh_closed_p(step, p);
@@ -183,7 +197,8 @@ static void crash(struct lh_closed_step *step, uint32_t p) {
 }
 
 // F4: a restart in order keeps the lease; what it must not do is to begin n again.
-static void restore(struct lh_closed_step *step, uint32_t p) {
+static void restore(struct lh_closed_step *step, uint32_t p)
+{
     lh_closed_begin(step);
     lh_closed_p(step, p)[LH_CP_PHASE] = LH_C_IDLE;
     if (lh_closed_weak(step, LH_WEAKEN_STAMP_RESTARTS))
@@ -191,7 +206,8 @@ static void restore(struct lh_closed_step *step, uint32_t p) {
     lh_closed_commit(step, by(LH_ACT_RESTORE_PROPOSER, p, 0));
 }
 
-void lh_closed_proposer_steps(struct lh_closed_step *step, uint32_t p) {
+void lh_closed_proposer_steps(struct lh_closed_step *step, uint32_t p)
+{
     const uint8_t *before = lh_closed_from_p(step, p);
     starts(step, p);
     send_accept(step, p);

@@ -34,35 +34,43 @@ void lh_closed_acceptor_steps(struct lh_closed_step *step, uint32_t a);
 // The proposer side: attempts, authority (closed_proposer.c).
 void lh_closed_proposer_steps(struct lh_closed_step *step, uint32_t p);
 
-static inline bool lh_closed_weak(const struct lh_closed_step *step, enum lh_check_rule rule) {
+static inline bool lh_closed_weak(const struct lh_closed_step *step, enum lh_check_rule rule)
+{
     return (step->config->weaken & (uint32_t)rule) != 0;
 }
 
-static inline uint8_t *lh_closed_p(const struct lh_closed_step *step, uint32_t p) {
+static inline uint8_t *lh_closed_p(const struct lh_closed_step *step, uint32_t p)
+{
     return step->raw + lh_closed_proposer(step->config, p, 0);
 }
 
-static inline uint8_t *lh_closed_a(const struct lh_closed_step *step, uint32_t a) {
+static inline uint8_t *lh_closed_a(const struct lh_closed_step *step, uint32_t a)
+{
     return step->raw + lh_closed_acceptor(step->config, a, 0);
 }
 
-static inline uint8_t *lh_closed_b(const struct lh_closed_step *step, uint32_t b) {
+static inline uint8_t *lh_closed_b(const struct lh_closed_step *step, uint32_t b)
+{
     return step->raw + lh_closed_ballot(b, 0);
 }
 
-static inline const uint8_t *lh_closed_from_p(const struct lh_closed_step *step, uint32_t p) {
+static inline const uint8_t *lh_closed_from_p(const struct lh_closed_step *step, uint32_t p)
+{
     return step->from + lh_closed_proposer(step->config, p, 0);
 }
 
-static inline const uint8_t *lh_closed_from_a(const struct lh_closed_step *step, uint32_t a) {
+static inline const uint8_t *lh_closed_from_a(const struct lh_closed_step *step, uint32_t a)
+{
     return step->from + lh_closed_acceptor(step->config, a, 0);
 }
 
-static inline const uint8_t *lh_closed_from_b(const struct lh_closed_step *step, uint32_t b) {
+static inline const uint8_t *lh_closed_from_b(const struct lh_closed_step *step, uint32_t b)
+{
     return step->from + lh_closed_ballot(b, 0);
 }
 
-static inline uint8_t lh_closed_greater(uint8_t a, uint8_t b) {
+static inline uint8_t lh_closed_greater(uint8_t a, uint8_t b)
+{
     return a > b ? a : b;
 }
 

@@ -42,19 +42,22 @@ static const char help[] =
     "nothing\n"
     "expects, 64 usage, 75 ended without a verdict (memory, time).\n";
 
-static const char *verdict_name(enum lh_verdict verdict) {
+static const char *verdict_name(enum lh_verdict verdict)
+{
     static const char *const names[] = {"pass", "violated", "incomplete"};
     return names[verdict];
 }
 
-static void print_string(const char *text) {
+static void print_string(const char *text)
+{
     if (text[0] == '\0')
         printf("null");
     else
         printf("\"%s\"", text); // names of ours: nothing to escape
 }
 
-static void print_json_constants(const struct lh_check_config *config) {
+static void print_json_constants(const struct lh_check_config *config)
+{
     const char *name;
     char value[64];
     char weakened[128];
@@ -70,7 +73,8 @@ static void print_json_constants(const struct lh_check_config *config) {
     printf("}");
 }
 
-static void list_json(const struct lh_check_row *row) {
+static void list_json(const struct lh_check_row *row)
+{
     printf("{\"config\":\"%s\",\"module\":\"%s\",", row->config.name,
            lh_check_module_name(row->config.module));
     print_json_constants(&row->config);
@@ -86,7 +90,8 @@ static void list_json(const struct lh_check_row *row) {
     printf(",\"quick\":%s}\n", row->quick ? "true" : "false");
 }
 
-static void list_text(const struct lh_check_row *row) {
+static void list_text(const struct lh_check_row *row)
+{
     char weakened[128];
     lh_check_config_weakened(&row->config, weakened, sizeof weakened);
     printf("%-28s %-12s %-10s ", row->config.name, lh_check_module_name(row->config.module),
@@ -99,7 +104,8 @@ static void list_text(const struct lh_check_row *row) {
            row->config.symmetry ? ", symmetry" : "", row->quick ? ", quick" : "");
 }
 
-static int list_rows(bool json) {
+static int list_rows(bool json)
+{
     for (size_t i = 0; i < lh_check_row_count(); i++) {
         if (json)
             list_json(lh_check_row_at(i));
@@ -109,16 +115,18 @@ static int list_rows(bool json) {
     return EXIT_AS_EXPECTED;
 }
 
-static double per_state(const struct lh_search_result *result) {
+static double per_state(const struct lh_search_result *result)
+{
     return result->distinct == 0 ? 0 : (double)result->set_bytes / (double)result->distinct;
 }
 
-static double per_second(const struct lh_search_result *result) {
+static double per_second(const struct lh_search_result *result)
+{
     return result->seconds > 0 ? (double)result->distinct / result->seconds : 0;
 }
 
-static void print_json(const struct lh_check_config *config,
-                       const struct lh_search_result *result) {
+static void print_json(const struct lh_check_config *config, const struct lh_search_result *result)
+{
     printf("{\"config\":\"%s\",\"module\":\"%s\",\"verdict\":\"%s\",\"invariant\":", config->name,
            lh_check_module_name(config->module), verdict_name(result->verdict));
     print_string(lh_invariant_name(result->invariant));
@@ -132,8 +140,8 @@ static void print_json(const struct lh_check_config *config,
            result->depth, result->seconds, per_second(result), per_state(result), result->threads);
 }
 
-static void print_text(const struct lh_check_config *config,
-                       const struct lh_search_result *result) {
+static void print_text(const struct lh_check_config *config, const struct lh_search_result *result)
+{
     printf("%s: %s", config->name, verdict_name(result->verdict));
     if (result->verdict == LH_VERDICT_VIOLATED)
         printf(", %s, trace of %u states", lh_invariant_name(result->invariant),
@@ -153,12 +161,14 @@ static void print_text(const struct lh_check_config *config,
 // bits.
 #define EXACT_UP_TO UINT64_C(200000000)
 
-static bool near(uint64_t recorded, uint64_t found) {
+static bool near(uint64_t recorded, uint64_t found)
+{
     const uint64_t difference = recorded > found ? recorded - found : found - recorded;
     return difference <= (recorded > EXACT_UP_TO ? 40u : 0u);
 }
 
-static bool counts_differ(const struct lh_check_row *row, const struct lh_search_result *result) {
+static bool counts_differ(const struct lh_check_row *row, const struct lh_search_result *result)
+{
     const uint64_t slack = row->distinct > EXACT_UP_TO ? 2 : 0;
     const uint64_t off = row->distinct > result->distinct ? row->distinct - result->distinct
                                                           : result->distinct - row->distinct;
@@ -167,7 +177,8 @@ static bool counts_differ(const struct lh_check_row *row, const struct lh_search
 
 // Compares with the record, says what differs, and chooses the exit code.
 static int judge(const struct lh_check_options *options, const struct lh_check_job *job,
-                 const struct lh_search_result *result) {
+                 const struct lh_search_result *result)
+{
     const struct lh_check_row *row = job->row;
     if (result->verdict == LH_VERDICT_INCOMPLETE) {
         fprintf(stderr, "leasehold check: %s: incomplete: %s\n", job->config.name, result->reason);
@@ -190,7 +201,7 @@ static int judge(const struct lh_check_options *options, const struct lh_check_j
                 lh_invariant_name(row->invariant), row->trace_states);
         return EXIT_DIFFERS;
     }
-    if (job->counts_comparable && counts_differ(row, result)) {
+    if (job->counts_comparable && row->distinct != 0 && counts_differ(row, result)) {
         fprintf(stderr,
                 "leasehold check: %s: recorded are %llu distinct, %llu generated, depth %u\n",
                 job->config.name, (unsigned long long)row->distinct,
@@ -200,14 +211,16 @@ static int judge(const struct lh_check_options *options, const struct lh_check_j
     return EXIT_AS_EXPECTED;
 }
 
-static uint64_t expected_distinct(const struct lh_check_job *job) {
+static uint64_t expected_distinct(const struct lh_check_job *job)
+{
     if (!job->counts_comparable)
         return 0;
     return job->row->distinct != 0 ? job->row->distinct : job->row->hint;
 }
 
 static bool show_trace(const struct lh_check_options *options, const struct lh_model *model,
-                       const struct lh_search_result *result) {
+                       const struct lh_search_result *result)
+{
     struct lh_trace trace;
     if (!lh_trace_open(&trace, model, result)) {
         fprintf(stderr, "leasehold check: %s: no memory for the trace; raise --memory\n",
@@ -225,7 +238,8 @@ static bool show_trace(const struct lh_check_options *options, const struct lh_m
     return shown;
 }
 
-static int run_job(const struct lh_check_options *options, const struct lh_check_job *job) {
+static int run_job(const struct lh_check_options *options, const struct lh_check_job *job)
+{
     struct lh_model model;
     struct lh_search_result result;
     struct lh_search_options search = options->search;
@@ -252,7 +266,8 @@ static int run_job(const struct lh_check_options *options, const struct lh_check
     return code;
 }
 
-int lh_check_command(int argc, char **argv) {
+int lh_check_command(int argc, char **argv)
+{
     struct lh_check_options options;
     char error[LH_CHECK_ERROR_SIZE];
     int worst = EXIT_AS_EXPECTED;

@@ -12,14 +12,15 @@ struct step {
     uint8_t ordinal;
 };
 
-static void begin(struct step *step) {
+static void begin(struct step *step)
+{
     const uint32_t stride = step->model->layout.stride;
     step->raw = step->batch->raw + (size_t)step->batch->count * stride;
     memcpy(step->raw, step->from, stride);
 }
 
-static void commit(struct step *step, enum lh_action_kind kind, uint32_t process,
-                   uint32_t argument) {
+static void commit(struct step *step, enum lh_action_kind kind, uint32_t process, uint32_t argument)
+{
     struct lh_batch *batch = step->batch;
     const uint32_t at = batch->count++;
     batch->generated++;
@@ -31,16 +32,19 @@ static void commit(struct step *step, enum lh_action_kind kind, uint32_t process
     batch->outside[at] = false;
 }
 
-static uint32_t leader(const struct step *step, uint32_t p, uint32_t variable) {
+static uint32_t leader(const struct step *step, uint32_t p, uint32_t variable)
+{
     return step->from[lh_composition_leader(&step->model->config, p, variable)];
 }
 
-static void put_leader(struct step *step, uint32_t p, uint32_t variable, uint32_t value) {
+static void put_leader(struct step *step, uint32_t p, uint32_t variable, uint32_t value)
+{
     step->raw[lh_composition_leader(&step->model->config, p, variable)] = (uint8_t)value;
 }
 
 // M1: a fresh epoch forgets the recovery of the one before.
-static void acquire_lease(struct step *step, uint32_t p) {
+static void acquire_lease(struct step *step, uint32_t p)
+{
     const struct lh_check_config *config = &step->model->config;
     for (uint32_t other = 0; other < config->proposers; other++) {
         if (leader(step, other, LH_L_ACTIVE))
@@ -55,7 +59,8 @@ static void acquire_lease(struct step *step, uint32_t p) {
 }
 
 // M2, M3, M4: from elected to ready, one state after the other, while the lease lasts.
-static void advance(struct step *step, uint32_t p) {
+static void advance(struct step *step, uint32_t p)
+{
     switch (leader(step, p, LH_L_STATE)) {
     case LH_LEADER_ELECTED:
         begin(step);
@@ -81,7 +86,8 @@ static void advance(struct step *step, uint32_t p) {
 }
 
 // M5.
-static void admit(struct step *step, uint32_t p) {
+static void admit(struct step *step, uint32_t p)
+{
     const struct lh_check_config *config = &step->model->config;
     const uint32_t slot = leader(step, p, LH_L_APPLIED) + 1;
     if (leader(step, p, LH_L_STATE) != LH_LEADER_READY || slot > config->max_slot)
@@ -95,7 +101,8 @@ static void admit(struct step *step, uint32_t p) {
     }
 }
 
-static void tick(struct step *step) {
+static void tick(struct step *step)
+{
     const struct lh_check_config *config = &step->model->config;
     const uint32_t now = step->from[0];
     begin(step);
@@ -114,7 +121,8 @@ static void tick(struct step *step) {
 }
 
 static void expand(const struct lh_model *model, const uint8_t *raw, const struct lh_fp *lanes,
-                   struct lh_batch *batch) {
+                   struct lh_batch *batch)
+{
     (void)lanes;
     struct step step = {.model = model, .from = raw, .batch = batch};
     for (uint32_t p = 0; p < model->config.proposers; p++) {
@@ -128,7 +136,8 @@ static void expand(const struct lh_model *model, const uint8_t *raw, const struc
 }
 
 static enum lh_invariant leader_violated(const struct lh_model *model, const uint8_t *raw,
-                                         uint32_t p) {
+                                         uint32_t p)
+{
     const uint8_t *row = raw + lh_composition_leader(&model->config, p, 0);
     if (row[LH_L_STATE] == LH_LEADER_READY) {
         if (!row[LH_L_ACTIVE] || raw[0] >= row[LH_L_DEADLINE])
@@ -145,7 +154,8 @@ static enum lh_invariant leader_violated(const struct lh_model *model, const uin
     return LH_INV_NONE;
 }
 
-static enum lh_invariant violated(const struct lh_model *model, const uint8_t *raw) {
+static enum lh_invariant violated(const struct lh_model *model, const uint8_t *raw)
+{
     if (!lh_layout_in_domain(&model->layout, raw))
         return LH_INV_TYPE_OK;
     uint32_t ready = 0;
@@ -158,15 +168,18 @@ static enum lh_invariant violated(const struct lh_model *model, const uint8_t *r
     return ready > 1 ? LH_INV_READY_LEADER_UNIQUENESS : LH_INV_NONE;
 }
 
-static void init(const struct lh_model *model, uint8_t *ret_raw) {
+static void init(const struct lh_model *model, uint8_t *ret_raw)
+{
     memset(ret_raw, 0, model->layout.stride);
 }
 
-static void close_model(struct lh_model *model) {
+static void close_model(struct lh_model *model)
+{
     lh_layout_close(&model->layout);
 }
 
-bool lh_composition_model_open(struct lh_model *model, const struct lh_check_config *config) {
+bool lh_composition_model_open(struct lh_model *model, const struct lh_check_config *config)
+{
     *model = (struct lh_model){.config = *config,
                                .init = init,
                                .expand = expand,

@@ -32,7 +32,8 @@ static inline uint32_t lh_composition_slot(uint32_t slot) // from 1
 }
 
 static inline uint32_t lh_composition_leader(const struct lh_check_config *config, uint32_t p,
-                                             uint32_t variable) {
+                                             uint32_t variable)
+{
     return 1u + config->max_slot + p * LH_L_VARIABLES + variable;
 }
 

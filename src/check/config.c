@@ -101,11 +101,13 @@ static const struct {
 static const char *const module_names[LH_CHECK_MODULES] = {"lease", "impl", "composition",
                                                            "closed"};
 
-const char *lh_check_module_name(enum lh_check_module module) {
+const char *lh_check_module_name(enum lh_check_module module)
+{
     return module_names[module];
 }
 
-bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module) {
+bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module)
+{
     for (unsigned i = 0; i < LH_CHECK_MODULES; i++) {
         if (strcmp(text, module_names[i]) == 0) {
             *ret_module = (enum lh_check_module)i;
@@ -115,7 +117,8 @@ bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module) {
     return false;
 }
 
-void lh_check_config_default(struct lh_check_config *config, enum lh_check_module module) {
+void lh_check_config_default(struct lh_check_config *config, enum lh_check_module module)
+{
     *config = (struct lh_check_config){
         .module = module,
         .proposers = 2,
@@ -145,7 +148,8 @@ void lh_check_config_default(struct lh_check_config *config, enum lh_check_modul
 }
 
 static bool parse_number(const char *text, const struct constant *constant, uint8_t *ret_value,
-                         char *error) {
+                         char *error)
+{
     char *end = NULL;
     const long value = strtol(text, &end, 10);
     if (end == text || *end != '\0' || value < constant->min || value > constant->max) {
@@ -157,7 +161,8 @@ static bool parse_number(const char *text, const struct constant *constant, uint
     return true;
 }
 
-static bool parse_flag(const char *text, const char *name, bool *ret_value, char *error) {
+static bool parse_flag(const char *text, const char *name, bool *ret_value, char *error)
+{
     if (strcasecmp(text, "true") == 0 || strcasecmp(text, "yes") == 0 || strcmp(text, "1") == 0) {
         *ret_value = true;
         return true;
@@ -172,7 +177,8 @@ static bool parse_flag(const char *text, const char *name, bool *ret_value, char
 
 // "1,3" and the paper's "{a1 a3}" name the same set. "none" is the empty set, kept as a bit above
 // all acceptors, because 0 stands for "not given: all".
-static bool parse_acceptors(const char *text, const char *name, uint8_t *ret_set, char *error) {
+static bool parse_acceptors(const char *text, const char *name, uint8_t *ret_set, char *error)
+{
     uint32_t set = 0;
     if (strcmp(text, "none") == 0 || strcmp(text, "{}") == 0)
         set = 1u << LH_CHECK_MAX_ACCEPTORS;
@@ -195,7 +201,8 @@ static bool parse_acceptors(const char *text, const char *name, uint8_t *ret_set
     return true;
 }
 
-static bool parse_quorums(const char *text, struct lh_check_config *config, char *error) {
+static bool parse_quorums(const char *text, struct lh_check_config *config, char *error)
+{
     uint8_t sets[LH_CHECK_MAX_QUORUMS] = {0};
     unsigned count = 0;
     uint32_t set = 0;
@@ -221,7 +228,8 @@ static bool parse_quorums(const char *text, struct lh_check_config *config, char
 
 // "1,2" is the set of durations that attempts may have.
 static bool parse_durations(const char *text, const struct constant *constant, uint8_t *ret_set,
-                            char *error) {
+                            char *error)
+{
     uint32_t set = 0;
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("{}, ", *at) != NULL)
@@ -241,7 +249,8 @@ static bool parse_durations(const char *text, const struct constant *constant, u
     return true;
 }
 
-static const struct constant *find_constant(const char *name, size_t length) {
+static const struct constant *find_constant(const char *name, size_t length)
+{
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
         if (strlen(constants[i].name) == length && memcmp(constants[i].name, name, length) == 0)
             return &constants[i];
@@ -250,7 +259,8 @@ static const struct constant *find_constant(const char *name, size_t length) {
 }
 
 bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
-                         char ret_error[LH_CHECK_ERROR_SIZE]) {
+                         char ret_error[LH_CHECK_ERROR_SIZE])
+{
     const char *equals = strchr(assignment, '=');
     if (equals == NULL) {
         snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--set %s: give NAME=VALUE, as in MaxTime=3",
@@ -282,7 +292,8 @@ bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
 }
 
 bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
-                            char ret_error[LH_CHECK_ERROR_SIZE]) {
+                            char ret_error[LH_CHECK_ERROR_SIZE])
+{
     for (size_t i = 0; i < RULE_COUNT; i++) {
         if (strcmp(rules[i].name, rule) != 0)
             continue;
@@ -301,7 +312,8 @@ bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
     return false;
 }
 
-bool lh_check_config_is_quorum(const struct lh_check_config *config, uint32_t acceptors) {
+bool lh_check_config_is_quorum(const struct lh_check_config *config, uint32_t acceptors)
+{
     if (config->quorum_count == 0)
         return 2 * __builtin_popcount(acceptors) > config->acceptors;
     for (unsigned i = 0; i < config->quorum_count; i++) {
@@ -311,11 +323,13 @@ bool lh_check_config_is_quorum(const struct lh_check_config *config, uint32_t ac
     return false;
 }
 
-uint8_t lh_check_config_longest(const struct lh_check_config *config) {
+uint8_t lh_check_config_longest(const struct lh_check_config *config)
+{
     return (uint8_t)(32 - __builtin_clz(config->durations));
 }
 
-static void print_set(uint32_t set, char *text, size_t size) {
+static void print_set(uint32_t set, char *text, size_t size)
+{
     size_t used = 0;
     for (unsigned a = 0; a < LH_CHECK_MAX_ACCEPTORS && used + 1 < size; a++) {
         if (set & (1u << a))
@@ -324,7 +338,8 @@ static void print_set(uint32_t set, char *text, size_t size) {
     text[used] = '\0';
 }
 
-static bool validate_quorums(const struct lh_check_config *config, char *error) {
+static bool validate_quorums(const struct lh_check_config *config, char *error)
+{
     for (unsigned i = 0; i < config->quorum_count; i++) {
         char left[8];
         print_set(config->quorums[i], left, sizeof left);
@@ -349,7 +364,8 @@ static bool validate_quorums(const struct lh_check_config *config, char *error) 
     return true;
 }
 
-static bool validate_durations(const struct lh_check_config *config, char *error) {
+static bool validate_durations(const struct lh_check_config *config, char *error)
+{
     if (config->proposer_duration > config->acceptor_duration) {
         snprintf(error, LH_CHECK_ERROR_SIZE,
                  "ProposerDuration=%d is above AcceptorDuration=%d: the module assumes that the "
@@ -372,7 +388,8 @@ static bool validate_durations(const struct lh_check_config *config, char *error
 }
 
 bool lh_check_config_validate(const struct lh_check_config *config,
-                              char ret_error[LH_CHECK_ERROR_SIZE]) {
+                              char ret_error[LH_CHECK_ERROR_SIZE])
+{
     if (config->module == LH_CHECK_COMPOSITION) {
         if (config->max_time + config->lease_duration >= LH_CHECK_VALUES) {
             snprintf(ret_error, LH_CHECK_ERROR_SIZE,
@@ -398,7 +415,8 @@ bool lh_check_config_validate(const struct lh_check_config *config,
 }
 
 // "1,3" for the bits 0 and 2.
-static void print_list(uint32_t set, char ret_value[64]) {
+static void print_list(uint32_t set, char ret_value[64])
+{
     size_t used = 0;
     for (unsigned i = 0; i < 8; i++) {
         if ((set & 1u << i) == 0)
@@ -413,7 +431,8 @@ static void print_list(uint32_t set, char ret_value[64]) {
 }
 
 bool lh_check_config_constant(const struct lh_check_config *config, size_t index,
-                              const char **ret_name, char ret_value[64]) {
+                              const char **ret_name, char ret_value[64])
+{
     const char *base = (const char *)config;
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
         const struct constant *constant = &constants[i];
@@ -451,7 +470,8 @@ bool lh_check_config_constant(const struct lh_check_config *config, size_t index
     return false;
 }
 
-void lh_check_config_weakened(const struct lh_check_config *config, char *ret_text, size_t size) {
+void lh_check_config_weakened(const struct lh_check_config *config, char *ret_text, size_t size)
+{
     size_t used = 0;
     ret_text[0] = '\0';
     for (size_t i = 0; i < RULE_COUNT; i++) {

@@ -12,7 +12,8 @@
 static void add(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void add(char *text, size_t size, const char *format, ...) {
+static void add(char *text, size_t size, const char *format, ...)
+{
     const size_t used = strlen(text);
     va_list arguments;
     va_start(arguments, format);
@@ -21,12 +22,13 @@ static void add(char *text, size_t size, const char *format, ...) {
     va_end(arguments);
 }
 
-uint32_t lh_describe_now(const uint8_t *raw) {
+uint32_t lh_describe_now(const uint8_t *raw)
+{
     return raw[0];
 }
 
-void lh_describe_message(const struct lh_model *model, uint32_t number, char *ret_text,
-                         size_t size) {
+void lh_describe_message(const struct lh_model *model, uint32_t number, char *ret_text, size_t size)
+{
     const struct lh_message *m = &lh_lease_of(model)->messages[number];
     const unsigned p = m->proposer + 1u;
     const unsigned a = m->acceptor + 1u;
@@ -48,7 +50,8 @@ void lh_describe_message(const struct lh_model *model, uint32_t number, char *re
 }
 
 static void describe_lease_variable(const struct lh_model *model, uint32_t variable, char *text,
-                                    size_t size) {
+                                    size_t size)
+{
     static const char *const of_acceptor[] = {"promised", "owner",   "ballot",
                                               "deadline", "crashed", "quarantineUntil"};
     static const char *const of_proposer[] = {
@@ -75,7 +78,8 @@ static void describe_lease_variable(const struct lh_model *model, uint32_t varia
 }
 
 static void describe_closed_variable(const struct lh_model *model, uint32_t variable, char *text,
-                                     size_t size) {
+                                     size_t size)
+{
     static const char *const of_ballot[] = {"owner",    "duration", "acceptSent", "base",
                                             "released", "extend1",  "extend2",    "extend3"};
     static const char *const of_proposer[] = {"phase", "ballot",    "pending", "base", "held",
@@ -100,7 +104,8 @@ static void describe_closed_variable(const struct lh_model *model, uint32_t vari
 }
 
 void lh_describe_variable(const struct lh_model *model, uint32_t variable, char *ret_text,
-                          size_t size) {
+                          size_t size)
+{
     static const char *const of_leader[] = {"active",    "leaseDeadline", "leaderState",
                                             "recovered", "everRecovered", "appliedUpTo"};
     ret_text[0] = '\0';
@@ -122,7 +127,8 @@ void lh_describe_variable(const struct lh_model *model, uint32_t variable, char 
             of_leader[(variable - leaders) % LH_L_VARIABLES]);
 }
 
-static bool in_flight(const struct lh_model *model, const uint8_t *raw, uint32_t message) {
+static bool in_flight(const struct lh_model *model, const uint8_t *raw, uint32_t message)
+{
     const uint16_t *network = lh_layout_network_const(&model->layout, raw);
     for (uint32_t i = 1; i <= network[0]; i++) {
         if (network[i] == message)
@@ -133,7 +139,8 @@ static bool in_flight(const struct lh_model *model, const uint8_t *raw, uint32_t
 
 // The messages in flight in `here` and not in `there`.
 static void describe_difference(const struct lh_model *model, const uint8_t *here,
-                                const uint8_t *there, char sign, char *text) {
+                                const uint8_t *there, char sign, char *text)
+{
     const uint16_t *network = lh_layout_network_const(&model->layout, here);
     for (uint32_t i = 1; i <= network[0]; i++) {
         char message[96];
@@ -145,7 +152,8 @@ static void describe_difference(const struct lh_model *model, const uint8_t *her
 }
 
 void lh_describe_changes(const struct lh_model *model, const uint8_t *from, const uint8_t *to,
-                         char ret_text[LH_DESCRIPTION_SIZE]) {
+                         char ret_text[LH_DESCRIPTION_SIZE])
+{
     ret_text[0] = '\0';
     for (uint32_t i = 0; i < model->layout.variable_count; i++) {
         char name[48];
@@ -162,7 +170,8 @@ void lh_describe_changes(const struct lh_model *model, const uint8_t *from, cons
 }
 
 static void describe_promise(const struct lh_model *model, const struct lh_message *m,
-                             const uint8_t *from, const uint8_t *to, char *text) {
+                             const uint8_t *from, const uint8_t *to, char *text)
+{
     const struct lh_lease *lease = lh_lease_of(model);
     const uint32_t open = lh_lease_proposer(lease, m->proposer, LH_P_OPEN);
     add(text, LH_DESCRIPTION_SIZE, "p%u receives a%u's promise of b%u (", m->proposer + 1u,
@@ -179,7 +188,8 @@ static void describe_promise(const struct lh_model *model, const struct lh_messa
 }
 
 static void describe_at_acceptor(const struct lh_message *m, const uint8_t *from, const uint8_t *to,
-                                 char *text) {
+                                 char *text)
+{
     static const char *const names[] = {"Prepare", "Promise", "Accept", "Accepted", "Release"};
     const uint8_t *before = from + lh_lease_acceptor(m->acceptor, 0);
     const uint8_t *after = to + lh_lease_acceptor(m->acceptor, 0);
@@ -204,7 +214,8 @@ static void describe_at_acceptor(const struct lh_message *m, const uint8_t *from
 }
 
 static void describe_accepted(const struct lh_model *model, const struct lh_message *m,
-                              const uint8_t *from, const uint8_t *to, char *text) {
+                              const uint8_t *from, const uint8_t *to, char *text)
+{
     const struct lh_lease *lease = lh_lease_of(model);
     const uint8_t *before = from + lh_lease_proposer(lease, m->proposer, 0);
     const uint8_t *after = to + lh_lease_proposer(lease, m->proposer, 0);
@@ -219,7 +230,8 @@ static void describe_accepted(const struct lh_model *model, const struct lh_mess
 }
 
 static void describe_tick(const struct lh_model *model, const uint8_t *from, const uint8_t *to,
-                          char *text) {
+                          char *text)
+{
     add(text, LH_DESCRIPTION_SIZE, "time passes, it is %u", to[0]);
     for (uint32_t p = 0; p < model->config.proposers; p++) {
         const uint32_t active = model->config.module == LH_CHECK_COMPOSITION
@@ -230,7 +242,8 @@ static void describe_tick(const struct lh_model *model, const uint8_t *from, con
     }
 }
 
-static void describe_leader(struct lh_action action, char *text) {
+static void describe_leader(struct lh_action action, char *text)
+{
     const char *what = "";
     switch (action.kind) {
     case LH_ACT_ACQUIRE_LEASE: what = "wins the lease"; break;
@@ -245,7 +258,8 @@ static void describe_leader(struct lh_action action, char *text) {
 }
 
 static void describe_process(const struct lh_model *model, const uint8_t *from,
-                             struct lh_action action, const uint8_t *to, char *text) {
+                             struct lh_action action, const uint8_t *to, char *text)
+{
     const struct lh_lease *lease = lh_lease_of(model);
     const unsigned name = action.process + 1u;
     switch (action.kind) {
@@ -276,7 +290,8 @@ static void describe_process(const struct lh_model *model, const uint8_t *from,
 }
 
 static void describe_closed(const struct lh_model *model, struct lh_action action,
-                            const uint8_t *from, const uint8_t *to, char *text) {
+                            const uint8_t *from, const uint8_t *to, char *text)
+{
     const unsigned name = action.process + 1u;
     const unsigned b = action.message;
     const struct lh_check_config *config = &model->config;
@@ -361,7 +376,8 @@ static void describe_closed(const struct lh_model *model, struct lh_action actio
 }
 
 void lh_describe_action(const struct lh_model *model, const uint8_t *from, struct lh_action action,
-                        const uint8_t *to, char ret_text[LH_DESCRIPTION_SIZE]) {
+                        const uint8_t *to, char ret_text[LH_DESCRIPTION_SIZE])
+{
     ret_text[0] = '\0';
     if (model->config.module == LH_CHECK_CLOSED) {
         describe_closed(model, action, from, to, ret_text);

@@ -36,38 +36,46 @@ struct place {
     uint64_t rest; // REST_BITS
 };
 
-uint64_t lh_fpset_buckets_for(uint64_t states) {
+uint64_t lh_fpset_buckets_for(uint64_t states)
+{
     return states / 86 * 10 + 32; // 8.6 states a bucket
 }
 
-uint64_t lh_fpset_capacity(uint64_t buckets) {
+uint64_t lh_fpset_capacity(uint64_t buckets)
+{
     return buckets / 25 * 220 + buckets % 25 * 8; // 8.8 states a bucket
 }
 
-static uint64_t spill_capacity_for(uint64_t buckets) {
+static uint64_t spill_capacity_for(uint64_t buckets)
+{
     return buckets / 8 + 64;
 }
 
-uint64_t lh_fpset_bytes(uint64_t buckets) {
+uint64_t lh_fpset_bytes(uint64_t buckets)
+{
     return (buckets + TAIL) * LINE + spill_capacity_for(buckets) * sizeof(struct lh_fp);
 }
 
-static uint32_t floor_log2(uint64_t value) {
+static uint32_t floor_log2(uint64_t value)
+{
     return 63u - (uint32_t)__builtin_clzll(value);
 }
 
-uint32_t lh_fpset_bits_for(uint64_t buckets) {
+uint32_t lh_fpset_bits_for(uint64_t buckets)
+{
     return REST_BITS + floor_log2(buckets);
 }
 
-static void set_buckets(struct lh_fpset *set, uint64_t buckets) {
+static void set_buckets(struct lh_fpset *set, uint64_t buckets)
+{
     const uint32_t logarithm = floor_log2(buckets);
     set->buckets = buckets;
     set->extra = set->bits > 64 ? set->bits - 64 : 0;
     set->shift = logarithm + (set->bits < 64 ? 64 - set->bits : 0);
 }
 
-static uint8_t *map_lines(size_t bytes) {
+static uint8_t *map_lines(size_t bytes)
+{
     void *lines = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (lines == MAP_FAILED)
         return NULL;
@@ -75,14 +83,16 @@ static uint8_t *map_lines(size_t bytes) {
     return lines;
 }
 
-static void unmap(const struct lh_fpset *set) {
+static void unmap(const struct lh_fpset *set)
+{
     if (set->lines != NULL)
         munmap(set->lines, set->mapped_bytes);
     free(set->spill);
 }
 
 // Fresh memory for a set whose `bits` are given.
-static bool map_set(struct lh_fpset *set, uint64_t buckets) {
+static bool map_set(struct lh_fpset *set, uint64_t buckets)
+{
     set_buckets(set, buckets);
     set->mapped_bytes = (buckets + TAIL) * LINE;
     set->lines = map_lines(set->mapped_bytes);
@@ -96,14 +106,16 @@ static bool map_set(struct lh_fpset *set, uint64_t buckets) {
     return false;
 }
 
-bool lh_fpset_open(struct lh_fpset *set, uint64_t buckets) {
+bool lh_fpset_open(struct lh_fpset *set, uint64_t buckets)
+{
     LH_ASSERT_GE(buckets, 2);
     memset(set, 0, sizeof *set);
     set->bits = lh_fpset_bits_for(buckets);
     return map_set(set, buckets);
 }
 
-void lh_fpset_close(struct lh_fpset *set) {
+void lh_fpset_close(struct lh_fpset *set)
+{
     if (set == NULL)
         return;
     unmap(set);
@@ -111,7 +123,8 @@ void lh_fpset_close(struct lh_fpset *set) {
     set->spill = NULL;
 }
 
-static inline struct place place_of(const struct lh_fpset *set, struct lh_fp fp) {
+static inline struct place place_of(const struct lh_fpset *set, struct lh_fp fp)
+{
     uint64_t high = fp.high;
     if (set->bits < 64)
         high &= ~UINT64_C(0) << (64 - set->bits);
@@ -123,7 +136,8 @@ static inline struct place place_of(const struct lh_fpset *set, struct lh_fp fp)
 }
 
 // The effective bits of the fingerprint again, the others zero.
-static struct lh_fp fingerprint_at(const struct lh_fpset *set, struct place place) {
+static struct lh_fp fingerprint_at(const struct lh_fpset *set, struct place place)
+{
     const uint64_t fraction = place.rest >> set->extra << set->shift;
     const uint32_t dropped = set->bits < 64 ? 64 - set->bits : 0;
     const wide step = (wide)set->buckets << dropped;
@@ -134,12 +148,14 @@ static struct lh_fp fingerprint_at(const struct lh_fpset *set, struct place plac
     return fp;
 }
 
-static inline _Atomic uint32_t *meta_of(const struct lh_fpset *set, uint64_t bucket) {
+static inline _Atomic uint32_t *meta_of(const struct lh_fpset *set, uint64_t bucket)
+{
     return (_Atomic uint32_t *)(void *)(set->lines + bucket * LINE + META_OFFSET);
 }
 
 // The slots of a line whose low 32 bits are `low`, one bit each.
-static inline uint32_t match_low(const uint8_t *line, uint32_t low) {
+static inline uint32_t match_low(const uint8_t *line, uint32_t low)
+{
 #ifdef __SSE2__
     const __m128i wanted = _mm_set1_epi32((int)low);
     const __m128i *quads = (const __m128i *)(const void *)line;
@@ -157,7 +173,8 @@ static inline uint32_t match_low(const uint8_t *line, uint32_t low) {
 }
 
 static inline bool bucket_holds(const struct lh_fpset *set, uint64_t bucket, uint32_t meta,
-                                uint64_t rest, uint32_t move) {
+                                uint64_t rest, uint32_t move)
+{
     const uint8_t *line = set->lines + bucket * LINE;
     uint32_t matches = match_low(line, (uint32_t)rest) & ((1u << (meta & COUNT_MASK)) - 1);
     const uint16_t high = (uint16_t)(rest >> 32 | (move >> 2) << 15);
@@ -172,14 +189,16 @@ static inline bool bucket_holds(const struct lh_fpset *set, uint64_t bucket, uin
 }
 
 static void write_slot(struct lh_fpset *set, uint64_t bucket, uint32_t slot, uint64_t rest,
-                       uint32_t move) {
+                       uint32_t move)
+{
     uint8_t *line = set->lines + bucket * LINE;
     ((uint32_t *)(void *)line)[slot] = (uint32_t)rest;
     ((uint16_t *)(void *)(line + HIGH_OFFSET))[slot] = (uint16_t)(rest >> 32 | (move >> 2) << 15);
 }
 
 // Locks a bucket and returns its meta word without the lock.
-static uint32_t lock_bucket(_Atomic uint32_t *meta) {
+static uint32_t lock_bucket(_Atomic uint32_t *meta)
+{
     for (;;) {
         uint32_t seen = atomic_load_explicit(meta, memory_order_relaxed) & ~(uint32_t)LOCKED;
         if (atomic_compare_exchange_weak_explicit(meta, &seen, seen | LOCKED, memory_order_acquire,
@@ -188,13 +207,15 @@ static uint32_t lock_bucket(_Atomic uint32_t *meta) {
     }
 }
 
-static uint64_t spill_start(const struct lh_fpset *set, struct lh_fp fp) {
+static uint64_t spill_start(const struct lh_fpset *set, struct lh_fp fp)
+{
     const uint64_t mixed = fp.high * UINT64_C(0x9e3779b97f4a7c15);
     return (uint64_t)(((wide)mixed * set->spill_capacity) >> 64);
 }
 
 // What of a fingerprint the set knows, never zero in `high`.
-static struct lh_fp effective(const struct lh_fpset *set, struct lh_fp fp) {
+static struct lh_fp effective(const struct lh_fpset *set, struct lh_fp fp)
+{
     if (set->bits < 64)
         fp.high &= ~UINT64_C(0) << (64 - set->bits);
     fp.low = set->extra == 0 ? 0 : fp.low >> (64 - set->extra) << (64 - set->extra);
@@ -205,7 +226,8 @@ static struct lh_fp effective(const struct lh_fpset *set, struct lh_fp fp) {
 
 // The place of a fingerprint in the table beside, or the empty one where it would go. There is
 // always an empty one.
-static uint64_t spill_find(const struct lh_fpset *set, struct lh_fp fp, bool *ret_present) {
+static uint64_t spill_find(const struct lh_fpset *set, struct lh_fp fp, bool *ret_present)
+{
     for (uint64_t at = spill_start(set, fp);; at = at + 1 == set->spill_capacity ? 0 : at + 1) {
         const _Atomic uint64_t *high = (const _Atomic uint64_t *)(const void *)&set->spill[at].high;
         const uint64_t seen = atomic_load_explicit(high, memory_order_acquire);
@@ -215,7 +237,8 @@ static uint64_t spill_find(const struct lh_fpset *set, struct lh_fp fp, bool *re
     }
 }
 
-static enum lh_fpset_result spill_insert(struct lh_fpset *set, struct lh_fp whole) {
+static enum lh_fpset_result spill_insert(struct lh_fpset *set, struct lh_fp whole)
+{
     const struct lh_fp fp = effective(set, whole);
     bool present;
     spill_find(set, fp, &present);
@@ -239,7 +262,8 @@ static enum lh_fpset_result spill_insert(struct lh_fpset *set, struct lh_fp whol
     return result;
 }
 
-enum lh_fpset_result lh_fpset_insert(struct lh_fpset *set, struct lh_fp fp) {
+enum lh_fpset_result lh_fpset_insert(struct lh_fpset *set, struct lh_fp fp)
+{
     const struct place place = place_of(set, fp);
     for (uint32_t move = 0; move <= LAST_MOVE; move++) {
         const uint64_t bucket = place.home + move;
@@ -267,7 +291,8 @@ enum lh_fpset_result lh_fpset_insert(struct lh_fpset *set, struct lh_fp fp) {
     return spill_insert(set, fp);
 }
 
-bool lh_fpset_contains(const struct lh_fpset *set, struct lh_fp fp) {
+bool lh_fpset_contains(const struct lh_fpset *set, struct lh_fp fp)
+{
     const struct place place = place_of(set, fp);
     for (uint32_t move = 0; move <= LAST_MOVE; move++) {
         const uint64_t bucket = place.home + move;
@@ -283,7 +308,8 @@ bool lh_fpset_contains(const struct lh_fpset *set, struct lh_fp fp) {
 }
 
 // Puts the slots of one old line, given its bucket number, into the new set.
-static bool move_line(struct lh_fpset *set, const struct lh_fpset *old, uint64_t bucket) {
+static bool move_line(struct lh_fpset *set, const struct lh_fpset *old, uint64_t bucket)
+{
     const uint8_t *line = old->lines + bucket * LINE;
     uint32_t meta;
     memcpy(&meta, line + META_OFFSET, sizeof meta);
@@ -301,7 +327,8 @@ static bool move_line(struct lh_fpset *set, const struct lh_fpset *old, uint64_t
     return true;
 }
 
-static bool move_spill(struct lh_fpset *set, const struct lh_fpset *old) {
+static bool move_spill(struct lh_fpset *set, const struct lh_fpset *old)
+{
     for (uint64_t at = 0; at < old->spill_capacity; at++) {
         if (old->spill[at].high != 0 && lh_fpset_insert(set, old->spill[at]) == LH_FPSET_FULL)
             return false;
@@ -311,7 +338,8 @@ static bool move_spill(struct lh_fpset *set, const struct lh_fpset *old) {
 
 // Homes keep their order, so both sets are walked from the first line to the last, and the old
 // one's pages are given back behind the walk: the peak is the new size, not the sum.
-bool lh_fpset_grow(struct lh_fpset *set, uint64_t buckets) {
+bool lh_fpset_grow(struct lh_fpset *set, uint64_t buckets)
+{
     enum { GIVE_BACK = 1 << 24 };
     LH_ASSERT_GT(buckets, set->buckets);
     struct lh_fpset larger;
@@ -341,7 +369,8 @@ struct header {
     uint64_t spill_count;
 };
 
-bool lh_fpset_save(const struct lh_fpset *set, FILE *file) {
+bool lh_fpset_save(const struct lh_fpset *set, FILE *file)
+{
     const struct header header = {
         .buckets = set->buckets, .bits = set->bits, .spill_count = set->spill_count};
     return fwrite(&header, sizeof header, 1, file) == 1 &&
@@ -349,7 +378,8 @@ bool lh_fpset_save(const struct lh_fpset *set, FILE *file) {
            fwrite(set->spill, sizeof *set->spill, set->spill_capacity, file) == set->spill_capacity;
 }
 
-bool lh_fpset_load(struct lh_fpset *set, FILE *file) {
+bool lh_fpset_load(struct lh_fpset *set, FILE *file)
+{
     struct header header;
     if (fread(&header, sizeof header, 1, file) != 1 || header.buckets < 2 ||
         header.buckets > UINT32_MAX || header.bits > lh_fpset_bits_for(header.buckets) ||

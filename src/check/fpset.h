@@ -60,7 +60,8 @@ bool lh_fpset_save(const struct lh_fpset *set, FILE *file);
 bool lh_fpset_load(struct lh_fpset *set, FILE *file);
 
 // Brings the bucket of a fingerprint into the cache.
-static inline void lh_fpset_prefetch(const struct lh_fpset *set, struct lh_fp fp) {
+static inline void lh_fpset_prefetch(const struct lh_fpset *set, struct lh_fp fp)
+{
     __extension__ typedef unsigned __int128 wide;
     const uint64_t home = (uint64_t)(((wide)fp.high * set->buckets) >> 64);
     __builtin_prefetch(set->lines + home * 64, 0, 1);

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static int open_nameless(const char *directory) {
+static int open_nameless(const char *directory)
+{
     const int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file >= 0)
         return file;
@@ -21,7 +22,8 @@ static int open_nameless(const char *directory) {
 }
 
 bool lh_frontier_open(struct lh_frontier *frontier, uint32_t state_bytes,
-                      const char *spill_directory, uint64_t memory_budget) {
+                      const char *spill_directory, uint64_t memory_budget)
+{
     memset(frontier, 0, sizeof *frontier);
     frontier->state_bytes = state_bytes;
     frontier->segment_states = LH_SEGMENT_BYTES / state_bytes;
@@ -35,7 +37,8 @@ bool lh_frontier_open(struct lh_frontier *frontier, uint32_t state_bytes,
     return pthread_mutex_init(&frontier->mutex, NULL) == 0;
 }
 
-void lh_frontier_close(struct lh_frontier *frontier) {
+void lh_frontier_close(struct lh_frontier *frontier)
+{
     if (frontier == NULL)
         return;
     lh_frontier_clear(frontier);
@@ -46,11 +49,13 @@ void lh_frontier_close(struct lh_frontier *frontier) {
     frontier->file = -1;
 }
 
-uint8_t *lh_frontier_buffer(const struct lh_frontier *frontier) {
+uint8_t *lh_frontier_buffer(const struct lh_frontier *frontier)
+{
     return malloc((size_t)frontier->segment_states * frontier->state_bytes);
 }
 
-static bool write_all(int file, const uint8_t *bytes, size_t size, int64_t offset) {
+static bool write_all(int file, const uint8_t *bytes, size_t size, int64_t offset)
+{
     while (size > 0) {
         const ssize_t written = pwrite(file, bytes, size, offset);
         if (written <= 0)
@@ -62,7 +67,8 @@ static bool write_all(int file, const uint8_t *bytes, size_t size, int64_t offse
     return true;
 }
 
-static bool read_all(int file, uint8_t *bytes, size_t size, int64_t offset) {
+static bool read_all(int file, uint8_t *bytes, size_t size, int64_t offset)
+{
     while (size > 0) {
         const ssize_t got = pread(file, bytes, size, offset);
         if (got <= 0)
@@ -74,7 +80,8 @@ static bool read_all(int file, uint8_t *bytes, size_t size, int64_t offset) {
     return true;
 }
 
-static struct lh_segment *new_segment(struct lh_frontier *frontier) {
+static struct lh_segment *new_segment(struct lh_frontier *frontier)
+{
     if (frontier->segment_count == frontier->segment_capacity) {
         const uint32_t capacity =
             frontier->segment_capacity == 0 ? 64 : 2 * frontier->segment_capacity;
@@ -88,7 +95,8 @@ static struct lh_segment *new_segment(struct lh_frontier *frontier) {
     return &frontier->segments[frontier->segment_count++];
 }
 
-uint64_t lh_frontier_append(struct lh_frontier *frontier, uint8_t *states, uint32_t count) {
+uint64_t lh_frontier_append(struct lh_frontier *frontier, uint8_t *states, uint32_t count)
+{
     const size_t bytes = (size_t)count * frontier->state_bytes;
     pthread_mutex_lock(&frontier->mutex);
     struct lh_segment *segment = new_segment(frontier);
@@ -119,7 +127,8 @@ uint64_t lh_frontier_append(struct lh_frontier *frontier, uint8_t *states, uint3
 }
 
 bool lh_frontier_take(struct lh_frontier *frontier, uint8_t **ret_states, uint32_t *ret_count,
-                      uint64_t *ret_first, bool *ret_failed) {
+                      uint64_t *ret_first, bool *ret_failed)
+{
     const uint32_t index = atomic_fetch_add_explicit(&frontier->next, 1, memory_order_relaxed);
     if (index >= frontier->segment_count) {
         atomic_store_explicit(&frontier->next, frontier->segment_count, memory_order_relaxed);
@@ -147,7 +156,8 @@ bool lh_frontier_take(struct lh_frontier *frontier, uint8_t **ret_states, uint32
     return true;
 }
 
-void lh_frontier_clear(struct lh_frontier *frontier) {
+void lh_frontier_clear(struct lh_frontier *frontier)
+{
     for (uint32_t i = 0; i < frontier->segment_count; i++)
         free(frontier->segments[i].states);
     frontier->segment_count = 0;
@@ -159,7 +169,8 @@ void lh_frontier_clear(struct lh_frontier *frontier) {
         return; // the next level overwrites it from the start
 }
 
-bool lh_frontier_save(struct lh_frontier *frontier, FILE *file) {
+bool lh_frontier_save(struct lh_frontier *frontier, FILE *file)
+{
     const uint32_t begin = atomic_load(&frontier->next);
     const uint64_t count = frontier->segment_count > begin ? frontier->segment_count - begin : 0;
     if (fwrite(&count, sizeof count, 1, file) != 1)
@@ -181,7 +192,8 @@ bool lh_frontier_save(struct lh_frontier *frontier, FILE *file) {
     return saved;
 }
 
-bool lh_frontier_load(struct lh_frontier *frontier, FILE *file) {
+bool lh_frontier_load(struct lh_frontier *frontier, FILE *file)
+{
     uint64_t count;
     if (fread(&count, sizeof count, 1, file) != 1)
         return false;

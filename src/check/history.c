@@ -18,13 +18,15 @@ struct lh_history_level {
     uint32_t capacity;
 };
 
-bool lh_history_open(struct lh_history *history) {
+bool lh_history_open(struct lh_history *history)
+{
     memset(history, 0, sizeof *history);
     history->enabled = true;
     return pthread_mutex_init(&history->mutex, NULL) == 0;
 }
 
-void lh_history_disable(struct lh_history *history) {
+void lh_history_disable(struct lh_history *history)
+{
     for (uint32_t i = 0; i < history->level_count; i++) {
         for (uint32_t j = 0; j < history->levels[i].count; j++) {
             free(history->levels[i].chunks[j].parents);
@@ -39,12 +41,14 @@ void lh_history_disable(struct lh_history *history) {
     history->enabled = false;
 }
 
-void lh_history_close(struct lh_history *history) {
+void lh_history_close(struct lh_history *history)
+{
     if (history != NULL)
         lh_history_disable(history);
 }
 
-bool lh_history_begin_level(struct lh_history *history) {
+bool lh_history_begin_level(struct lh_history *history)
+{
     struct lh_history_level *levels =
         realloc(history->levels, (history->level_count + 1) * sizeof *levels);
     if (levels == NULL)
@@ -54,7 +58,8 @@ bool lh_history_begin_level(struct lh_history *history) {
     return true;
 }
 
-static bool add_chunk(struct lh_history_level *level, struct chunk chunk) {
+static bool add_chunk(struct lh_history_level *level, struct chunk chunk)
+{
     if (level->count == level->capacity) {
         const uint32_t capacity = level->capacity == 0 ? 16 : 2 * level->capacity;
         struct chunk *chunks = realloc(level->chunks, capacity * sizeof *chunks);
@@ -68,7 +73,8 @@ static bool add_chunk(struct lh_history_level *level, struct chunk chunk) {
 }
 
 bool lh_history_append(struct lh_history *history, uint64_t first, const struct lh_origin *origins,
-                       uint32_t count) {
+                       uint32_t count)
+{
     struct chunk chunk = {.first = first,
                           .count = count,
                           .parents = malloc(count * sizeof(uint32_t)),
@@ -90,7 +96,8 @@ bool lh_history_append(struct lh_history *history, uint64_t first, const struct 
     return added;
 }
 
-static const struct chunk *find_chunk(const struct lh_history_level *level, uint64_t number) {
+static const struct chunk *find_chunk(const struct lh_history_level *level, uint64_t number)
+{
     for (uint32_t i = 0; i < level->count; i++) {
         if (number >= level->chunks[i].first &&
             number - level->chunks[i].first < level->chunks[i].count)
@@ -100,7 +107,8 @@ static const struct chunk *find_chunk(const struct lh_history_level *level, uint
 }
 
 bool lh_history_choices(const struct lh_history *history, uint32_t level, uint64_t number,
-                        uint8_t *ret_choices) {
+                        uint8_t *ret_choices)
+{
     if (!history->enabled || level > history->level_count)
         return false;
     for (uint32_t at = level; at > 0; at--) {

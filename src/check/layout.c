@@ -6,7 +6,8 @@
 
 #include "base/assert.h"
 
-static uint8_t bits_for(uint32_t greatest) {
+static uint8_t bits_for(uint32_t greatest)
+{
     uint8_t bits = 0;
     while (greatest >> bits != 0)
         bits++;
@@ -15,14 +16,16 @@ static uint8_t bits_for(uint32_t greatest) {
 
 // splitmix64: the words only have to look independent, and must be the same in every run, so that a
 // checkpoint can be resumed.
-static uint64_t next_word(uint64_t *seed) {
+static uint64_t next_word(uint64_t *seed)
+{
     uint64_t z = (*seed += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
 
-static void draw_words(struct lh_layout *layout) {
+static void draw_words(struct lh_layout *layout)
+{
     uint64_t seed = 2012;
     for (uint32_t i = 0; i < layout->variable_count; i++) {
         for (uint32_t value = 0; value < LH_CHECK_VALUES; value++) {
@@ -38,7 +41,8 @@ static void draw_words(struct lh_layout *layout) {
     }
 }
 
-bool lh_layout_open(struct lh_layout *layout, uint32_t lanes, uint32_t max_added) {
+bool lh_layout_open(struct lh_layout *layout, uint32_t lanes, uint32_t max_added)
+{
     LH_ASSERT_LE(layout->variable_count, LH_LAYOUT_MAX_VARIABLES);
     uint32_t bits = 0;
     for (uint32_t i = 0; i < layout->variable_count; i++) {
@@ -69,7 +73,8 @@ bool lh_layout_open(struct lh_layout *layout, uint32_t lanes, uint32_t max_added
     return true;
 }
 
-void lh_layout_close(struct lh_layout *layout) {
+void lh_layout_close(struct lh_layout *layout)
+{
     free(layout->variable_words);
     free(layout->message_words);
     layout->variable_words = NULL;
@@ -82,7 +87,8 @@ struct bit_writer {
     uint32_t count;
 };
 
-static inline void write_bits(struct bit_writer *writer, uint64_t value, uint32_t width) {
+static inline void write_bits(struct bit_writer *writer, uint64_t value, uint32_t width)
+{
     writer->pending |= value << writer->count;
     writer->count += width;
     if (writer->count >= 32) {
@@ -94,7 +100,8 @@ static inline void write_bits(struct bit_writer *writer, uint64_t value, uint32_
     }
 }
 
-void lh_layout_pack(const struct lh_layout *layout, const uint8_t *raw, uint8_t *ret_packed) {
+void lh_layout_pack(const struct lh_layout *layout, const uint8_t *raw, uint8_t *ret_packed)
+{
     struct bit_writer writer = {.at = ret_packed};
     for (uint32_t i = 0; i < layout->variable_count; i++)
         write_bits(&writer, raw[i], layout->width[i]);
@@ -116,7 +123,8 @@ struct bit_reader {
     uint32_t count;
 };
 
-static inline uint32_t read_bits(struct bit_reader *reader, uint32_t width) {
+static inline uint32_t read_bits(struct bit_reader *reader, uint32_t width)
+{
     if (reader->count < width) {
         uint32_t word = 0;
         const size_t left = (size_t)(reader->end - reader->at);
@@ -137,7 +145,8 @@ static inline uint32_t read_bits(struct bit_reader *reader, uint32_t width) {
     return value;
 }
 
-void lh_layout_unpack(const struct lh_layout *layout, const uint8_t *packed, uint8_t *ret_raw) {
+void lh_layout_unpack(const struct lh_layout *layout, const uint8_t *packed, uint8_t *ret_raw)
+{
     struct bit_reader reader = {.at = packed, .end = packed + layout->packed_bytes};
     for (uint32_t i = 0; i < layout->variable_count; i++)
         ret_raw[i] = (uint8_t)read_bits(&reader, layout->width[i]);
@@ -152,7 +161,8 @@ void lh_layout_unpack(const struct lh_layout *layout, const uint8_t *packed, uin
         network[1 + i] = (uint16_t)read_bits(&reader, layout->message_width);
 }
 
-void lh_layout_hash(const struct lh_layout *layout, const uint8_t *raw, struct lh_fp *ret_lanes) {
+void lh_layout_hash(const struct lh_layout *layout, const uint8_t *raw, struct lh_fp *ret_lanes)
+{
     memset(ret_lanes, 0, layout->lanes * sizeof *ret_lanes);
     for (uint32_t i = 0; i < layout->variable_count; i++) {
         const struct lh_fp *word = lh_layout_variable_word(layout, i, raw[i]);
@@ -173,7 +183,8 @@ void lh_layout_hash(const struct lh_layout *layout, const uint8_t *raw, struct l
     }
 }
 
-bool lh_layout_in_domain(const struct lh_layout *layout, const uint8_t *raw) {
+bool lh_layout_in_domain(const struct lh_layout *layout, const uint8_t *raw)
+{
     for (uint32_t i = 0; i < layout->variable_count; i++) {
         if (raw[i] > layout->limit[i])
             return false;

@@ -64,26 +64,30 @@ void lh_layout_hash(const struct lh_layout *layout, const uint8_t *raw, struct l
 // Whether every variable lies in its domain.
 bool lh_layout_in_domain(const struct lh_layout *layout, const uint8_t *raw);
 
-static inline uint16_t *lh_layout_network(const struct lh_layout *layout, uint8_t *raw) {
+static inline uint16_t *lh_layout_network(const struct lh_layout *layout, uint8_t *raw)
+{
     return (uint16_t *)(void *)(raw + layout->network_offset);
 }
 
 static inline const uint16_t *lh_layout_network_const(const struct lh_layout *layout,
-                                                      const uint8_t *raw) {
+                                                      const uint8_t *raw)
+{
     return (const uint16_t *)(const void *)(raw + layout->network_offset);
 }
 
 static inline struct lh_fp *lh_layout_variable_word(const struct lh_layout *layout,
-                                                    uint32_t variable, uint32_t value) {
+                                                    uint32_t variable, uint32_t value)
+{
     return layout->variable_words + ((size_t)variable * LH_CHECK_VALUES + value) * layout->lanes;
 }
 
-static inline struct lh_fp *lh_layout_message_word(const struct lh_layout *layout,
-                                                   uint32_t message) {
+static inline struct lh_fp *lh_layout_message_word(const struct lh_layout *layout, uint32_t message)
+{
     return layout->message_words + (size_t)message * layout->lanes;
 }
 
-static inline bool lh_fp_less(struct lh_fp a, struct lh_fp b) {
+static inline bool lh_fp_less(struct lh_fp a, struct lh_fp b)
+{
     return a.high < b.high || (a.high == b.high && a.low < b.low);
 }
 

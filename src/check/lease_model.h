@@ -70,24 +70,31 @@ struct lh_lease {
     struct lh_message *messages;                    // by number
 };
 
+// The successors of a state, for this kind of search (lease_actions.c).
+lh_expand *lh_lease_expand(const struct lh_check_config *config);
+
 bool lh_lease_model_open(struct lh_model *model, const struct lh_check_config *config);
 
-static inline const struct lh_lease *lh_lease_of(const struct lh_model *model) {
+static inline const struct lh_lease *lh_lease_of(const struct lh_model *model)
+{
     return model->private;
 }
 
-static inline uint32_t lh_lease_acceptor(uint32_t acceptor, uint32_t variable) {
+static inline uint32_t lh_lease_acceptor(uint32_t acceptor, uint32_t variable)
+{
     return LH_VAR_ROWS + acceptor * LH_A_VARIABLES + variable;
 }
 
 static inline uint32_t lh_lease_proposer(const struct lh_lease *lease, uint32_t proposer,
-                                         uint32_t variable) {
+                                         uint32_t variable)
+{
     return LH_VAR_ROWS + (uint32_t)lease->acceptors * LH_A_VARIABLES +
            proposer * lease->proposer_row + variable;
 }
 
 // The number of a message; every field that its kind has must be in range.
-static inline uint32_t lh_lease_message(const struct lh_lease *lease, struct lh_message message) {
+static inline uint32_t lh_lease_message(const struct lh_lease *lease, struct lh_message message)
+{
     const uint32_t route =
         ((uint32_t)message.proposer * lease->acceptors + message.acceptor) * lease->ballots +
         message.ballot - 1u;

@@ -7,7 +7,8 @@
 #include "check/composition_model.h"
 #include "check/lease_model.h"
 
-bool lh_model_open(struct lh_model *model, const struct lh_check_config *config) {
+bool lh_model_open(struct lh_model *model, const struct lh_check_config *config)
+{
     if (config->module == LH_CHECK_COMPOSITION)
         return lh_composition_model_open(model, config);
     if (config->module == LH_CHECK_CLOSED)
@@ -15,12 +16,14 @@ bool lh_model_open(struct lh_model *model, const struct lh_check_config *config)
     return lh_lease_model_open(model, config);
 }
 
-void lh_model_close(struct lh_model *model) {
+void lh_model_close(struct lh_model *model)
+{
     if (model != NULL && model->close != NULL)
         model->close(model);
 }
 
-bool lh_batch_open(struct lh_batch *batch, const struct lh_model *model, uint32_t capacity) {
+bool lh_batch_open(struct lh_batch *batch, const struct lh_model *model, uint32_t capacity)
+{
     *batch = (struct lh_batch){
         .raw = aligned_alloc(64, (size_t)capacity * model->layout.stride),
         .lanes = calloc((size_t)capacity * model->layout.lanes, sizeof(struct lh_fp)),
@@ -37,7 +40,8 @@ bool lh_batch_open(struct lh_batch *batch, const struct lh_model *model, uint32_
     return false;
 }
 
-void lh_batch_close(struct lh_batch *batch) {
+void lh_batch_close(struct lh_batch *batch)
+{
     if (batch == NULL)
         return;
     free(batch->raw);
@@ -49,7 +53,8 @@ void lh_batch_close(struct lh_batch *batch) {
     *batch = (struct lh_batch){0};
 }
 
-const char *lh_action_name(enum lh_action_kind kind) {
+const char *lh_action_name(enum lh_action_kind kind)
+{
     static const char *const names[LH_ACT_KINDS] = {
         [LH_ACT_INIT] = "Init",
         [LH_ACT_START_ACQUIRE] = "StartAcquire",
@@ -87,7 +92,8 @@ const char *lh_action_name(enum lh_action_kind kind) {
     return names[kind];
 }
 
-const char *lh_invariant_name(enum lh_invariant invariant) {
+const char *lh_invariant_name(enum lh_invariant invariant)
+{
     static const char *const names[LH_INV_COUNT] = {
         [LH_INV_NONE] = "",
         [LH_INV_TYPE_OK] = "TypeOK",

@@ -98,6 +98,12 @@ struct lh_batch {
     uint8_t violated_ordinal;
 };
 
+struct lh_model;
+
+// Appends the successors of a state; there must be room for max_successors.
+typedef void lh_expand(const struct lh_model *model, const uint8_t *raw, const struct lh_fp *lanes,
+                       struct lh_batch *batch);
+
 struct lh_model {
     struct lh_check_config config;
     struct lh_layout layout;
@@ -105,9 +111,7 @@ struct lh_model {
     void *private;
 
     void (*init)(const struct lh_model *model, uint8_t *ret_raw);
-    // Appends the successors of a state; there must be room for max_successors.
-    void (*expand)(const struct lh_model *model, const uint8_t *raw, const struct lh_fp *lanes,
-                   struct lh_batch *batch);
+    lh_expand *expand;
     enum lh_invariant (*violated)(const struct lh_model *model, const uint8_t *raw);
     void (*close)(struct lh_model *model);
 };
@@ -118,7 +122,8 @@ void lh_model_close(struct lh_model *model);
 
 // The fingerprint that names the state, or its orbit under symmetry reduction.
 static inline struct lh_fp lh_model_fingerprint(const struct lh_model *model,
-                                                const struct lh_fp *lanes) {
+                                                const struct lh_fp *lanes)
+{
     struct lh_fp least = lanes[0];
     for (uint32_t lane = 1; lane < model->layout.lanes; lane++) {
         if (lh_fp_less(lanes[lane], least))

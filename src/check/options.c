@@ -22,13 +22,15 @@ struct parser {
     const char *module;
 };
 
-static bool complain(struct parser *parser, const char *value, const char *remedy) {
+static bool complain(struct parser *parser, const char *value, const char *remedy)
+{
     snprintf(parser->error, LH_CHECK_ERROR_SIZE, "%s: %s", value, remedy);
     return false;
 }
 
 // "16G", "512M", "1000000"
-static bool parse_size(const char *text, uint64_t *ret_bytes) {
+static bool parse_size(const char *text, uint64_t *ret_bytes)
+{
     char *end = NULL;
     const double value = strtod(text, &end);
     double factor = 1;
@@ -52,7 +54,8 @@ static bool parse_size(const char *text, uint64_t *ret_bytes) {
     return true;
 }
 
-static bool parse_count(const char *text, uint32_t max, uint32_t *ret_count) {
+static bool parse_count(const char *text, uint32_t max, uint32_t *ret_count)
+{
     char *end = NULL;
     const long value = strtol(text, &end, 10);
     if (end == text || *end != '\0' || value < 1 || value > (long)max)
@@ -62,7 +65,8 @@ static bool parse_count(const char *text, uint32_t max, uint32_t *ret_count) {
 }
 
 // "90", "90s", "15m", "2h"
-static bool parse_seconds(const char *text, uint32_t *ret_seconds) {
+static bool parse_seconds(const char *text, uint32_t *ret_seconds)
+{
     char *end = NULL;
     const long value = strtol(text, &end, 10);
     long factor = 1;
@@ -132,7 +136,8 @@ static const struct {
 // Finds an option and its value, whether "--name value" or "--name=value". Moves `index` to the
 // last argument it used.
 static bool read_option(struct parser *parser, int *index, enum option_kind *ret_kind,
-                        const char **ret_value) {
+                        const char **ret_value)
+{
     const char *argument = parser->argv[*index];
     for (size_t i = 0; i < sizeof option_names / sizeof option_names[0]; i++) {
         const size_t length = strlen(option_names[i].name);
@@ -158,7 +163,8 @@ static bool read_option(struct parser *parser, int *index, enum option_kind *ret
     return complain(parser, argument, "there is no such option; see leasehold check --help");
 }
 
-static bool apply_value(struct parser *parser, enum option_kind kind, const char *value) {
+static bool apply_value(struct parser *parser, enum option_kind kind, const char *value)
+{
     struct lh_search_options *search = &parser->options->search;
     switch (kind) {
     case OPT_MODULE: parser->module = value; return true;
@@ -200,7 +206,8 @@ static bool apply_value(struct parser *parser, enum option_kind kind, const char
 }
 
 static bool add_job(struct parser *parser, const struct lh_check_config *config,
-                    const struct lh_check_row *row) {
+                    const struct lh_check_row *row)
+{
     struct lh_check_options *options = parser->options;
     struct lh_check_job *jobs =
         realloc(options->jobs, (options->job_count + 1) * sizeof(struct lh_check_job));
@@ -212,7 +219,8 @@ static bool add_job(struct parser *parser, const struct lh_check_config *config,
     return true;
 }
 
-static bool read_arguments(struct parser *parser) {
+static bool read_arguments(struct parser *parser)
+{
     struct lh_check_options *options = parser->options;
     for (int i = 1; i < parser->argc; i++) {
         enum option_kind kind;
@@ -246,7 +254,8 @@ static bool read_arguments(struct parser *parser) {
 }
 
 // What `--all`, `--quick` or `--module` add to the names given.
-static bool choose_jobs(struct parser *parser) {
+static bool choose_jobs(struct parser *parser)
+{
     for (size_t i = 0; i < lh_check_row_count(); i++) {
         const struct lh_check_row *row = lh_check_row_at(i);
         if ((parser->all || (parser->quick && row->quick)) && !add_job(parser, &row->config, row))
@@ -271,7 +280,8 @@ static bool choose_jobs(struct parser *parser) {
     return true;
 }
 
-static bool apply_constants(struct parser *parser, struct lh_check_config *config) {
+static bool apply_constants(struct parser *parser, struct lh_check_config *config)
+{
     for (int i = 1; i < parser->argc; i++) {
         enum option_kind kind;
         const char *value;
@@ -293,7 +303,8 @@ static bool apply_constants(struct parser *parser, struct lh_check_config *confi
 }
 
 // Four fifths of what the machine can give.
-static uint64_t default_memory(void) {
+static uint64_t default_memory(void)
+{
     uint64_t available = UINT64_C(4) << 30;
     FILE *file = fopen("/proc/meminfo", "r");
     char line[128];
@@ -308,7 +319,8 @@ static uint64_t default_memory(void) {
 }
 
 bool lh_check_options_parse(struct lh_check_options *options, int argc, char **argv,
-                            char ret_error[LH_CHECK_ERROR_SIZE]) {
+                            char ret_error[LH_CHECK_ERROR_SIZE])
+{
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     *options =
         (struct lh_check_options){.search = {.threads = processors < 1 ? 1 : (uint32_t)processors,
@@ -345,7 +357,8 @@ bool lh_check_options_parse(struct lh_check_options *options, int argc, char **a
     return true;
 }
 
-void lh_check_options_close(struct lh_check_options *options) {
+void lh_check_options_close(struct lh_check_options *options)
+{
     if (options == NULL)
         return;
     free(options->jobs);

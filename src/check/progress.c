@@ -4,24 +4,28 @@
 #include <stdio.h>
 #include <time.h>
 
-static double seconds_now(void) {
+static double seconds_now(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-double lh_progress_collision(uint64_t distinct, uint32_t fingerprint_bits) {
+double lh_progress_collision(uint64_t distinct, uint32_t fingerprint_bits)
+{
     double chance = (double)distinct * (double)distinct / 2;
     for (uint32_t bit = 0; bit < fingerprint_bits; bit++)
         chance /= 2;
     return chance;
 }
 
-void lh_progress_open(struct lh_progress *progress, bool enabled) {
+void lh_progress_open(struct lh_progress *progress, bool enabled)
+{
     *progress = (struct lh_progress){.enabled = enabled, .last_seconds = seconds_now()};
 }
 
-void lh_progress_close(struct lh_progress *progress) {
+void lh_progress_close(struct lh_progress *progress)
+{
     if (progress->shown)
         fprintf(stderr, "\r\033[K");
     progress->shown = false;
@@ -29,7 +33,8 @@ void lh_progress_close(struct lh_progress *progress) {
 
 void lh_progress_show(struct lh_progress *progress, uint64_t generated, uint64_t distinct,
                       uint32_t depth, uint64_t frontier, uint64_t memory_bytes,
-                      uint32_t fingerprint_bits) {
+                      uint32_t fingerprint_bits)
+{
     if (!progress->enabled)
         return;
     const double now = seconds_now();

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "check/checkpoint.h"
 #include "check/fpset.h"
 #include "check/frontier.h"
 #include "check/history.h"
@@ -78,18 +79,21 @@ struct search {
 
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int signal_number) {
+static void on_signal(int signal_number)
+{
     (void)signal_number;
     interrupted = 1;
 }
 
-static double seconds_now(void) {
+static double seconds_now(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void fail(struct search *search, const char *reason) {
+static void fail(struct search *search, const char *reason)
+{
     pthread_mutex_lock(&search->mutex);
     if (search->reason[0] == '\0')
         snprintf(search->reason, sizeof search->reason, "%s", reason);
@@ -99,7 +103,8 @@ static void fail(struct search *search, const char *reason) {
 }
 
 static void report_violation(struct search *search, enum lh_invariant invariant, uint64_t parent,
-                             uint8_t ordinal) {
+                             uint8_t ordinal)
+{
     pthread_mutex_lock(&search->mutex);
     if (search->violation.invariant == LH_INV_NONE)
         search->violation = (struct violation){invariant, parent, ordinal};
@@ -107,13 +112,15 @@ static void report_violation(struct search *search, enum lh_invariant invariant,
     atomic_store(&search->stop, true);
 }
 
-static uint64_t memory_used(const struct search *search) {
+static uint64_t memory_used(const struct search *search)
+{
     return search->set.mapped_bytes + search->frontiers[0].memory_bytes +
            search->frontiers[1].memory_bytes + search->history.bytes;
 }
 
 // Hands the filled buffer over to the next level.
-static void flush_out(struct worker *worker) {
+static void flush_out(struct worker *worker)
+{
     struct search *search = worker->search;
     if (worker->out_count == 0)
         return;
@@ -137,7 +144,8 @@ static void flush_out(struct worker *worker) {
     }
 }
 
-static void keep_successor(struct worker *worker, uint32_t at) {
+static void keep_successor(struct worker *worker, uint32_t at)
+{
     struct search *search = worker->search;
     const struct lh_layout *layout = &search->model->layout;
     const struct lh_batch *batch = &worker->batch;
@@ -154,7 +162,8 @@ static void keep_successor(struct worker *worker, uint32_t at) {
 }
 
 // Looks the rest of the batch up. Returns false if the round must end first.
-static bool drain_batch(struct worker *worker) {
+static bool drain_batch(struct worker *worker)
+{
     struct search *search = worker->search;
     uint64_t added = 0;
     bool drained = true;
@@ -181,7 +190,8 @@ static bool drain_batch(struct worker *worker) {
     return drained;
 }
 
-static void expand_block(struct worker *worker) {
+static void expand_block(struct worker *worker)
+{
     struct search *search = worker->search;
     const struct lh_model *model = search->model;
     const struct lh_layout *layout = &model->layout;
@@ -210,7 +220,8 @@ static void expand_block(struct worker *worker) {
                          batch->violated_ordinal);
 }
 
-static bool next_segment(struct worker *worker) {
+static bool next_segment(struct worker *worker)
+{
     bool file_failed = false;
     free(worker->segment);
     worker->segment = NULL;
@@ -224,7 +235,8 @@ static bool next_segment(struct worker *worker) {
     return false;
 }
 
-static void report_progress(struct worker *worker) {
+static void report_progress(struct worker *worker)
+{
     struct search *search = worker->search;
     uint64_t generated = 0;
     for (uint32_t i = 0; i < search->threads; i++)
@@ -234,7 +246,8 @@ static void report_progress(struct worker *worker) {
 }
 
 // One round: until the level is exhausted, the set must grow, or the search ends.
-static void work(struct worker *worker) {
+static void work(struct worker *worker)
+{
     struct search *search = worker->search;
     for (uint32_t blocks = 0;; blocks++) {
         if (worker->batch_at < worker->batch.count && !drain_batch(worker))
@@ -258,7 +271,8 @@ static void work(struct worker *worker) {
     }
 }
 
-static bool grow_set(struct search *search) {
+static bool grow_set(struct search *search)
+{
     uint64_t buckets = search->set.buckets + search->set.buckets / 16 + 16;
     const uint64_t others = memory_used(search) - search->set.mapped_bytes;
     if (lh_fpset_bytes(buckets) + others > search->options->memory_bytes) {
@@ -280,89 +294,38 @@ static bool grow_set(struct search *search) {
     return true;
 }
 
-struct checkpoint_header {
-    char magic[8];
-    uint64_t configuration; // a hash: a checkpoint continues only the search that wrote it
-    uint64_t distinct;
-    uint64_t generated;
-    uint32_t depth;
-    uint32_t state_bytes;
-};
-
-static uint64_t hash_configuration(const struct lh_check_config *config) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    const char *name;
-    char value[64];
-    char text[160];
-    for (size_t i = 0;; i++) {
-        if (!lh_check_config_constant(config, i, &name, value))
-            break;
-        snprintf(text, sizeof text, "%d %u %d %s=%s;", config->module, config->weaken,
-                 config->symmetry, name, value);
-        for (const char *at = text; *at != '\0'; at++)
-            hash = (hash ^ (uint8_t)*at) * UINT64_C(1099511628211);
-    }
-    return hash;
-}
-
-static const char checkpoint_magic[8] = "lhcheck";
-
-// Writes beside the old checkpoint and renames, so that one of the two is always whole.
-static void save_checkpoint(struct search *search) {
-    char path[4096];
-    const struct lh_search_options *options = search->options;
-    struct checkpoint_header header = {
-        .configuration = hash_configuration(&search->model->config),
-        .distinct = atomic_load(&search->distinct),
-        .generated = search->generated,
-        .depth = search->depth,
-        .state_bytes = search->model->layout.packed_bytes,
-    };
-    memcpy(header.magic, checkpoint_magic, sizeof header.magic);
-    if (snprintf(path, sizeof path, "%s.new", options->checkpoint) >= (int)sizeof path)
-        return;
-    FILE *file = fopen(path, "wb");
-    bool saved = file != NULL && fwrite(&header, sizeof header, 1, file) == 1 &&
-                 lh_fpset_save(&search->set, file) && lh_frontier_save(search->present, file) &&
-                 fflush(file) == 0 && fsync(fileno(file)) == 0;
-    if (file != NULL)
-        saved = fclose(file) == 0 && saved;
-    if (!saved || rename(path, options->checkpoint) != 0) {
+static void save_checkpoint(struct search *search)
+{
+    const struct lh_checkpoint checkpoint = {.model = search->model,
+                                             .set = &search->set,
+                                             .frontier = search->present,
+                                             .distinct = atomic_load(&search->distinct),
+                                             .generated = search->generated,
+                                             .depth = search->depth};
+    if (!lh_checkpoint_save(&checkpoint, search->options->checkpoint))
         fprintf(stderr, "leasehold check: %s could not be written: the search goes on without it\n",
-                options->checkpoint);
-        unlink(path);
-    }
+                search->options->checkpoint);
     search->last_checkpoint = seconds_now();
 }
 
-static bool load_checkpoint(struct search *search) {
-    struct checkpoint_header header;
-    FILE *file = fopen(search->options->resume, "rb");
-    if (file == NULL) {
-        fail(search, "the file given to --resume cannot be opened");
+static bool load_checkpoint(struct search *search)
+{
+    struct lh_checkpoint checkpoint = {
+        .model = search->model, .set = &search->set, .frontier = search->present};
+    const char *wrong = lh_checkpoint_load(&checkpoint, search->options->resume);
+    if (wrong != NULL) {
+        fail(search, wrong);
         return false;
     }
-    bool loaded = fread(&header, sizeof header, 1, file) == 1 &&
-                  memcmp(header.magic, checkpoint_magic, sizeof header.magic) == 0 &&
-                  header.configuration == hash_configuration(&search->model->config) &&
-                  header.state_bytes == search->model->layout.packed_bytes;
-    if (!loaded)
-        fail(search, "the file given to --resume is not a checkpoint of this configuration");
-    loaded = loaded && lh_fpset_load(&search->set, file) && lh_frontier_load(search->present, file);
-    if (!loaded)
-        fail(search, "the file given to --resume is cut short, or memory is too small for it");
-    fclose(file);
-    if (loaded) {
-        search->distinct = header.distinct;
-        search->generated = header.generated;
-        search->workers[0].batch.generated = header.generated;
-        search->depth = header.depth;
-    }
-    return loaded;
+    search->distinct = checkpoint.distinct;
+    search->workers[0].batch.generated = checkpoint.generated;
+    search->depth = checkpoint.depth;
+    return true;
 }
 
 // The next level becomes the present one.
-static void turn_level(struct search *search) {
+static void turn_level(struct search *search)
+{
     struct lh_frontier *old = search->present;
     search->present = search->next;
     search->next = old;
@@ -389,7 +352,8 @@ static void turn_level(struct search *search) {
 }
 
 // What the first thread does while the others stand still.
-static void coordinate(struct search *search) {
+static void coordinate(struct search *search)
+{
     search->generated = 0;
     bool level_done = true;
     for (uint32_t i = 0; i < search->threads; i++) {
@@ -414,7 +378,8 @@ static void coordinate(struct search *search) {
         turn_level(search);
 }
 
-static void *run_worker(void *argument) {
+static void *run_worker(void *argument)
+{
     struct worker *worker = argument;
     struct search *search = worker->search;
     for (;;) {
@@ -428,7 +393,8 @@ static void *run_worker(void *argument) {
     }
 }
 
-static bool open_worker(struct search *search, uint32_t index) {
+static bool open_worker(struct search *search, uint32_t index)
+{
     const struct lh_layout *layout = &search->model->layout;
     struct worker *worker = &search->workers[index];
     const uint32_t capacity = BATCH_MIN + search->model->max_successors;
@@ -446,7 +412,8 @@ static bool open_worker(struct search *search, uint32_t index) {
            worker->origins != NULL;
 }
 
-static void close_worker(struct worker *worker) {
+static void close_worker(struct worker *worker)
+{
     lh_batch_close(&worker->batch);
     free(worker->fingerprints);
     free(worker->block_raw);
@@ -457,7 +424,8 @@ static void close_worker(struct worker *worker) {
 }
 
 // The first level: the initial state alone.
-static bool place_initial_state(struct search *search) {
+static bool place_initial_state(struct search *search)
+{
     const struct lh_model *model = search->model;
     struct worker *worker = &search->workers[0];
     uint8_t *packed = lh_frontier_buffer(search->present);
@@ -473,7 +441,8 @@ static bool place_initial_state(struct search *search) {
     return lh_frontier_append(search->present, packed, 1) == 0;
 }
 
-static bool open_search(struct search *search, uint64_t buckets) {
+static bool open_search(struct search *search, uint64_t buckets)
+{
     const struct lh_search_options *options = search->options;
     const uint32_t state_bytes = search->model->layout.packed_bytes;
     const uint64_t budget = options->memory_bytes / 16;
@@ -505,7 +474,8 @@ static bool open_search(struct search *search, uint64_t buckets) {
     return place_initial_state(search);
 }
 
-static void close_search(struct search *search) {
+static void close_search(struct search *search)
+{
     for (uint32_t i = 0; i < search->threads && search->workers != NULL; i++)
         close_worker(&search->workers[i]);
     free(search->workers);
@@ -516,7 +486,8 @@ static void close_search(struct search *search) {
 }
 
 // Runs the threads until the search is done. Returns false if threads cannot be made.
-static bool run_threads(struct search *search) {
+static bool run_threads(struct search *search)
+{
     if (pthread_barrier_init(&search->barrier, NULL, search->threads) != 0)
         return false;
     for (uint32_t i = 1; i < search->threads; i++) {
@@ -530,7 +501,8 @@ static bool run_threads(struct search *search) {
     return true;
 }
 
-static void fill_result(const struct search *search, struct lh_search_result *result) {
+static void fill_result(const struct search *search, struct lh_search_result *result)
+{
     result->distinct = search->distinct;
     result->generated = search->generated;
     result->depth = search->depth;
@@ -567,8 +539,19 @@ static const struct {
     {UINT64_C(1) << 22, UINT64_MAX},
 };
 
+// A longer fingerprint is no use to a search that has no room for it.
+static uint64_t restart_at(const struct lh_search_options *options, size_t stage)
+{
+    if (options->expected_distinct != 0 || options->resume != NULL ||
+        stages[stage].restart == UINT64_MAX ||
+        lh_fpset_bytes(stages[stage + 1].buckets) > options->memory_bytes / 2)
+        return UINT64_MAX;
+    return stages[stage].restart;
+}
+
 void lh_search_run(const struct lh_model *model, const struct lh_search_options *options,
-                   struct lh_search_result *ret_result) {
+                   struct lh_search_result *ret_result)
+{
     const double started = seconds_now();
     struct sigaction old_int;
     struct sigaction old_term;
@@ -584,8 +567,7 @@ void lh_search_run(const struct lh_model *model, const struct lh_search_options 
         search->options = options;
         search->started = started;
         search->last_checkpoint = started;
-        search->restart_buckets =
-            known || options->resume != NULL ? UINT64_MAX : stages[stage].restart;
+        search->restart_buckets = restart_at(options, stage);
         lh_progress_open(&search->progress, options->progress);
         const uint64_t buckets =
             known ? lh_fpset_buckets_for(options->expected_distinct) : stages[stage].buckets;
@@ -603,67 +585,4 @@ void lh_search_run(const struct lh_model *model, const struct lh_search_options 
     }
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGTERM, &old_term, NULL);
-}
-
-struct replay {
-    const struct lh_model *model;
-    struct lh_batch batch;
-    struct lh_fp *lanes;
-};
-
-static void expand_one(struct replay *replay, const uint8_t *raw, bool keep_names) {
-    lh_layout_hash(&replay->model->layout, raw, replay->lanes);
-    replay->batch.count = 0;
-    replay->batch.keep_outside = true;
-    replay->batch.keep_names = keep_names;
-    replay->model->expand(replay->model, raw, replay->lanes, &replay->batch);
-}
-
-static struct lh_fp fingerprint_of(const struct replay *replay, uint32_t successor) {
-    return lh_model_fingerprint(replay->model, replay->batch.lanes +
-                                                   (size_t)successor * replay->model->layout.lanes);
-}
-
-// Follows one choice twice: on the state as the search kept it, which may be renamed, and on the
-// state with the names it had so far, where the successor with the same fingerprint is taken.
-static bool replay_step(struct replay *replay, uint8_t choice, uint8_t *kept, uint8_t *named,
-                        struct lh_action *ret_action) {
-    const uint32_t stride = replay->model->layout.stride;
-    struct lh_batch *batch = &replay->batch;
-    uint32_t at = 0;
-    expand_one(replay, kept, false);
-    while (at < batch->count && batch->ordinals[at] != choice)
-        at++;
-    if (at == batch->count)
-        return false;
-    const struct lh_fp wanted = fingerprint_of(replay, at);
-    memcpy(kept, batch->raw + (size_t)at * stride, stride);
-    expand_one(replay, named, true);
-    for (at = 0; at < batch->count; at++) {
-        const struct lh_fp found = fingerprint_of(replay, at);
-        if (found.high == wanted.high && found.low == wanted.low)
-            break;
-    }
-    if (at == batch->count)
-        return false;
-    memcpy(named, batch->raw + (size_t)at * stride, stride);
-    *ret_action = batch->actions[at];
-    return true;
-}
-
-bool lh_search_replay(const struct lh_model *model, const uint8_t *choices, uint32_t index,
-                      uint8_t *ret_raw, struct lh_action *ret_action) {
-    uint8_t kept[LH_LAYOUT_MAX_STRIDE] __attribute__((aligned(64)));
-    struct replay replay = {.model = model,
-                            .lanes = calloc(model->layout.lanes, sizeof(struct lh_fp))};
-    bool replayed =
-        replay.lanes != NULL && lh_batch_open(&replay.batch, model, model->max_successors);
-    model->init(model, kept);
-    model->init(model, ret_raw);
-    *ret_action = (struct lh_action){.kind = LH_ACT_INIT};
-    for (uint32_t i = 0; i < index && replayed; i++)
-        replayed = replay_step(&replay, choices[i], kept, ret_raw, ret_action);
-    lh_batch_close(&replay.batch);
-    free(replay.lanes);
-    return replayed;
 }

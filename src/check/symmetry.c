@@ -10,7 +10,8 @@ struct permutation {
 };
 
 // The permutation of 0..count-1 with this index in lexicographic order.
-static void permute(uint32_t index, uint32_t count, uint8_t *ret_names) {
+static void permute(uint32_t index, uint32_t count, uint8_t *ret_names)
+{
     uint8_t left[8];
     uint32_t factorial = 1;
     for (uint32_t i = 0; i < count; i++) {
@@ -27,14 +28,16 @@ static void permute(uint32_t index, uint32_t count, uint8_t *ret_names) {
     }
 }
 
-static uint32_t factorial_of(uint32_t count) {
+static uint32_t factorial_of(uint32_t count)
+{
     uint32_t product = 1;
     for (uint32_t i = 2; i <= count; i++)
         product *= i;
     return product;
 }
 
-static uint32_t rename_set(const struct permutation *g, uint32_t acceptors) {
+static uint32_t rename_set(const struct permutation *g, uint32_t acceptors)
+{
     uint32_t renamed = 0;
     for (uint32_t a = 0; a < LH_CHECK_MAX_ACCEPTORS; a++) {
         if (acceptors & 1u << a)
@@ -43,7 +46,8 @@ static uint32_t rename_set(const struct permutation *g, uint32_t acceptors) {
     return renamed;
 }
 
-static bool keeps_configuration(const struct lh_lease *lease, const struct permutation *g) {
+static bool keeps_configuration(const struct lh_lease *lease, const struct permutation *g)
+{
     if (lease->crashable < 1u << lease->acceptors &&
         rename_set(g, lease->crashable) != lease->crashable)
         return false;
@@ -55,7 +59,8 @@ static bool keeps_configuration(const struct lh_lease *lease, const struct permu
 }
 
 // The permutation that is the `lane`-th to keep the configuration; false behind the last.
-static bool find_permutation(const struct lh_lease *lease, uint32_t lane, struct permutation *ret) {
+static bool find_permutation(const struct lh_lease *lease, uint32_t lane, struct permutation *ret)
+{
     const uint32_t of_acceptors = factorial_of(lease->acceptors);
     const uint32_t total = of_acceptors * factorial_of(lease->proposers);
     for (uint32_t index = 0; index < total; index++) {
@@ -71,7 +76,8 @@ static bool find_permutation(const struct lh_lease *lease, uint32_t lane, struct
 }
 
 static void rename_variable(const struct lh_model *model, const struct permutation *g,
-                            uint32_t *variable, uint32_t *value) {
+                            uint32_t *variable, uint32_t *value)
+{
     const struct lh_lease *lease = lh_lease_of(model);
     const uint32_t proposers = lh_lease_proposer(lease, 0, 0);
     if (*variable < LH_VAR_ROWS)
@@ -95,7 +101,8 @@ static void rename_variable(const struct lh_model *model, const struct permutati
 }
 
 static uint32_t rename_message(const struct lh_lease *lease, const struct permutation *g,
-                               uint32_t number) {
+                               uint32_t number)
+{
     struct lh_message message = lease->messages[number];
     message.proposer = g->proposer[message.proposer];
     message.acceptor = g->acceptor[message.acceptor];
@@ -104,7 +111,8 @@ static uint32_t rename_message(const struct lh_lease *lease, const struct permut
     return lh_lease_message(lease, message);
 }
 
-uint32_t lh_symmetry_order(const struct lh_model *model) {
+uint32_t lh_symmetry_order(const struct lh_model *model)
+{
     struct permutation g;
     uint32_t order = 0;
     while (find_permutation(lh_lease_of(model), order, &g))
@@ -112,7 +120,8 @@ uint32_t lh_symmetry_order(const struct lh_model *model) {
     return order;
 }
 
-void lh_symmetry_fill(struct lh_model *model) {
+void lh_symmetry_fill(struct lh_model *model)
+{
     struct lh_layout *layout = &model->layout;
     const struct lh_lease *lease = lh_lease_of(model);
     for (uint32_t lane = 1; lane < layout->lanes; lane++) {
@@ -135,7 +144,8 @@ void lh_symmetry_fill(struct lh_model *model) {
 }
 
 void lh_symmetry_apply(const struct lh_model *model, uint32_t lane, const uint8_t *raw,
-                       uint8_t *ret_raw) {
+                       uint8_t *ret_raw)
+{
     const struct lh_layout *layout = &model->layout;
     const struct lh_lease *lease = lh_lease_of(model);
     struct permutation g;

@@ -10,7 +10,8 @@
 #include "check/trace_svg.h"
 
 bool lh_trace_open(struct lh_trace *trace, const struct lh_model *model,
-                   const struct lh_search_result *result) {
+                   const struct lh_search_result *result)
+{
     *trace = (struct lh_trace){
         .model = model,
         .invariant = result->invariant,
@@ -27,7 +28,8 @@ bool lh_trace_open(struct lh_trace *trace, const struct lh_model *model,
     return opened;
 }
 
-void lh_trace_close(struct lh_trace *trace) {
+void lh_trace_close(struct lh_trace *trace)
+{
     if (trace == NULL)
         return;
     free(trace->raw);
@@ -36,11 +38,13 @@ void lh_trace_close(struct lh_trace *trace) {
     trace->actions = NULL;
 }
 
-const uint8_t *lh_trace_state(const struct lh_trace *trace, uint32_t index) {
+const uint8_t *lh_trace_state(const struct lh_trace *trace, uint32_t index)
+{
     return trace->raw + (size_t)index * trace->model->layout.stride;
 }
 
-void lh_trace_print(const struct lh_trace *trace, FILE *file) {
+void lh_trace_print(const struct lh_trace *trace, FILE *file)
+{
     char text[LH_DESCRIPTION_SIZE];
     for (uint32_t i = 0; i < trace->count; i++) {
         const uint8_t *to = lh_trace_state(trace, i);
@@ -53,7 +57,8 @@ void lh_trace_print(const struct lh_trace *trace, FILE *file) {
     }
 }
 
-static void write_lease_state(const struct lh_trace *trace, const uint8_t *raw, FILE *file) {
+static void write_lease_state(const struct lh_trace *trace, const uint8_t *raw, FILE *file)
+{
     char text[LH_DESCRIPTION_SIZE];
     fprintf(file, "{");
     for (uint32_t i = 0; i < trace->model->layout.variable_count; i++) {
@@ -71,7 +76,8 @@ static void write_lease_state(const struct lh_trace *trace, const uint8_t *raw, 
     fprintf(file, "]}");
 }
 
-static void write_json(const struct lh_trace *trace, FILE *file) {
+static void write_json(const struct lh_trace *trace, FILE *file)
+{
     char text[LH_DESCRIPTION_SIZE];
     fprintf(file, "{\"config\":\"%s\",\"module\":\"%s\",\"invariant\":\"%s\",\"trace_states\":%u,",
             trace->model->config.name, lh_check_module_name(trace->model->config.module),
@@ -92,7 +98,8 @@ static void write_json(const struct lh_trace *trace, FILE *file) {
     fprintf(file, "]}\n");
 }
 
-bool lh_trace_write(const struct lh_trace *trace, const char *path) {
+bool lh_trace_write(const struct lh_trace *trace, const char *path)
+{
     const char *dot = strrchr(path, '.');
     FILE *file = fopen(path, "w");
     if (file == NULL)

@@ -18,51 +18,61 @@ static const char style[] =
     ".arrow{fill:none;stroke-width:1.3;marker-end:url(#head)}.lost{stroke-dasharray:4 3}"
     ".two{fill:#d62728;fill-opacity:.12}.owner{stroke:#d62728;stroke-width:2}";
 
-static uint32_t lane_of_proposer(uint32_t p) {
+static uint32_t lane_of_proposer(uint32_t p)
+{
     return p;
 }
 
-static uint32_t lane_of_acceptor(const struct lh_trace *trace, uint32_t a) {
+static uint32_t lane_of_acceptor(const struct lh_trace *trace, uint32_t a)
+{
     return trace->model->config.proposers + a;
 }
 
-static uint32_t lanes(const struct lh_trace *trace) {
+static uint32_t lanes(const struct lh_trace *trace)
+{
     const struct lh_check_config *config = &trace->model->config;
     return config->proposers + (config->module == LH_CHECK_COMPOSITION ? 0u : config->acceptors);
 }
 
-static int x_of(uint32_t step) {
+static int x_of(uint32_t step)
+{
     return LEFT + STEP / 2 + (int)step * STEP;
 }
 
-static int y_of(uint32_t lane) {
+static int y_of(uint32_t lane)
+{
     return TOP + LANE / 2 + (int)lane * LANE;
 }
 
-static uint32_t variable_of(const struct lh_trace *trace, uint32_t p, uint32_t variable) {
+static uint32_t variable_of(const struct lh_trace *trace, uint32_t p, uint32_t variable)
+{
     return lh_lease_proposer(lh_lease_of(trace->model), p, variable);
 }
 
-static bool is_active(const struct lh_trace *trace, uint32_t step, uint32_t p) {
+static bool is_active(const struct lh_trace *trace, uint32_t step, uint32_t p)
+{
     const uint8_t *raw = lh_trace_state(trace, step);
     if (trace->model->config.module == LH_CHECK_COMPOSITION)
         return raw[lh_composition_leader(&trace->model->config, p, LH_L_ACTIVE)] != 0;
     return raw[variable_of(trace, p, LH_P_ACTIVE)] != 0;
 }
 
-static uint32_t owners(const struct lh_trace *trace, uint32_t step) {
+static uint32_t owners(const struct lh_trace *trace, uint32_t step)
+{
     uint32_t count = 0;
     for (uint32_t p = 0; p < trace->model->config.proposers; p++)
         count += is_active(trace, step, p);
     return count;
 }
 
-static void draw_bar(FILE *file, uint32_t lane, uint32_t step, int offset, const char *attributes) {
+static void draw_bar(FILE *file, uint32_t lane, uint32_t step, int offset, const char *attributes)
+{
     fprintf(file, "<rect x='%d' y='%d' width='%d' height='%d' %s/>\n", x_of(step) - STEP / 2,
             y_of(lane) + offset, STEP, BAR, attributes);
 }
 
-static void draw_proposer(const struct lh_trace *trace, uint32_t step, uint32_t p, FILE *file) {
+static void draw_proposer(const struct lh_trace *trace, uint32_t step, uint32_t p, FILE *file)
+{
     char attributes[96];
     const uint32_t lane = lane_of_proposer(p);
     if (is_active(trace, step, p)) {
@@ -75,7 +85,8 @@ static void draw_proposer(const struct lh_trace *trace, uint32_t step, uint32_t 
         draw_bar(file, lane, step, -BAR / 2, "class='crash'");
 }
 
-static void draw_acceptor(const struct lh_trace *trace, uint32_t step, uint32_t a, FILE *file) {
+static void draw_acceptor(const struct lh_trace *trace, uint32_t step, uint32_t a, FILE *file)
+{
     const uint8_t *raw = lh_trace_state(trace, step);
     const uint8_t *row = raw + lh_lease_acceptor(a, 0);
     const uint32_t lane = lane_of_acceptor(trace, a);
@@ -92,7 +103,8 @@ static void draw_acceptor(const struct lh_trace *trace, uint32_t step, uint32_t 
     }
 }
 
-static void draw_states(const struct lh_trace *trace, FILE *file) {
+static void draw_states(const struct lh_trace *trace, FILE *file)
+{
     const struct lh_check_config *config = &trace->model->config;
     for (uint32_t step = 0; step < trace->count; step++) {
         if (owners(trace, step) > 1)
@@ -113,7 +125,8 @@ static void draw_states(const struct lh_trace *trace, FILE *file) {
     }
 }
 
-static bool in_flight(const struct lh_trace *trace, uint32_t step, uint32_t message) {
+static bool in_flight(const struct lh_trace *trace, uint32_t step, uint32_t message)
+{
     const uint16_t *network =
         lh_layout_network_const(&trace->model->layout, lh_trace_state(trace, step));
     for (uint32_t i = 1; i <= network[0]; i++) {
@@ -124,7 +137,8 @@ static bool in_flight(const struct lh_trace *trace, uint32_t step, uint32_t mess
 }
 
 // The step that put the message, in flight before `step`, under way.
-static uint32_t sent_at(const struct lh_trace *trace, uint32_t step, uint32_t message) {
+static uint32_t sent_at(const struct lh_trace *trace, uint32_t step, uint32_t message)
+{
     uint32_t sent = step - 1;
     while (sent > 0 && in_flight(trace, sent - 1, message))
         sent--;
@@ -132,7 +146,8 @@ static uint32_t sent_at(const struct lh_trace *trace, uint32_t step, uint32_t me
 }
 
 static void draw_arrow(const struct lh_trace *trace, uint32_t message, uint32_t from_step,
-                       uint32_t to_step, bool arrives, FILE *file) {
+                       uint32_t to_step, bool arrives, FILE *file)
+{
     static const char *const letters[] = {"P", "p", "A", "a", "R"};
     const struct lh_message *m = &lh_lease_of(trace->model)->messages[message];
     const bool answer = m->kind == LH_MSG_PROMISE || m->kind == LH_MSG_ACCEPTED;
@@ -154,13 +169,15 @@ static void draw_arrow(const struct lh_trace *trace, uint32_t message, uint32_t 
             (y1 + 2 * y2) / 3 - 3, letters[m->kind], m->ballot);
 }
 
-static bool is_delivery(struct lh_action action) {
+static bool is_delivery(struct lh_action action)
+{
     return action.kind == LH_ACT_DELIVER_PREPARE || action.kind == LH_ACT_DELIVER_PROMISE ||
            action.kind == LH_ACT_DELIVER_ACCEPT || action.kind == LH_ACT_DELIVER_ACCEPTED ||
            action.kind == LH_ACT_DELIVER_RELEASE;
 }
 
-static void draw_messages(const struct lh_trace *trace, FILE *file) {
+static void draw_messages(const struct lh_trace *trace, FILE *file)
+{
     for (uint32_t step = 1; step < trace->count; step++) {
         const struct lh_action action = trace->actions[step];
         if (is_delivery(action))
@@ -177,7 +194,8 @@ static void draw_messages(const struct lh_trace *trace, FILE *file) {
         draw_arrow(trace, network[i], sent_at(trace, last + 1, network[i]), last, false, file);
 }
 
-static void draw_lines(const struct lh_trace *trace, FILE *file) {
+static void draw_lines(const struct lh_trace *trace, FILE *file)
+{
     const uint32_t proposers = trace->model->config.proposers;
     for (uint32_t lane = 0; lane < lanes(trace); lane++) {
         const bool proposer = lane < proposers;
@@ -189,7 +207,8 @@ static void draw_lines(const struct lh_trace *trace, FILE *file) {
     }
 }
 
-static void draw_legend(const struct lh_trace *trace, FILE *file) {
+static void draw_legend(const struct lh_trace *trace, FILE *file)
+{
     char text[LH_DESCRIPTION_SIZE];
     const int y = TOP + (int)lanes(trace) * LANE + 24;
     fprintf(
@@ -207,7 +226,8 @@ static void draw_legend(const struct lh_trace *trace, FILE *file) {
     }
 }
 
-void lh_trace_draw(const struct lh_trace *trace, FILE *file) {
+void lh_trace_draw(const struct lh_trace *trace, FILE *file)
+{
     int width = x_of(trace->count) + 20;
     if (width < 1100)
         width = 1100;

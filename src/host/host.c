@@ -272,13 +272,14 @@ static bool admissible(struct lh_host *host, const struct lh_host_input *input)
         return true;
     bool answer = input->message == LH_HOST_KNOWN || input->message == LH_HOST_RECORDED;
     return input->message == LH_HOST_ASK || input->message == LH_HOST_ANNOUNCE ||
+           input->message == LH_HOST_REFUSAL ||
            (answer && host->peers.joiner_echoes);
 }
 
 static void on_message(struct lh_host *host, const struct lh_host_input *input,
                        struct lh_host_effects *effects)
 {
-    if (!admissible(host, input))
+    if (host->halted != NULL || !admissible(host, input))
         return;
     if (input->message <= LH_MESSAGE_LEASE_LAST)
         on_lease_message(host, input, effects);
@@ -343,6 +344,8 @@ void lh_host_step(struct lh_host *host, const struct lh_host_input *input,
         break;
     case LH_INPUT_TIMER: on_timer(host, now, effects); break;
     }
+    if (host->halted != NULL) // it says nothing any more
+        effects->send_count = 0;
     LH_ASSERT(host->lease_effects.send_count == 0 && host->lease_effects.notice_count == 0);
 }
 

@@ -291,13 +291,13 @@ void lh_identity_message(struct lh_host *host, uint8_t node, const struct lh_hos
     }
 }
 
-void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer,
+void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer, uint8_t generation,
                             struct lh_host_effects *effects)
 {
     const struct lh_identity *identity = &host->identity;
     struct lh_host_message message = {
         .kind = LH_HOST_KNOWN,
-        .generation = peer->generation,
+        .generation = generation,
         .blank = !lh_identity_acts(identity),
         .reservation = identity->reservation,
         .ceiling_ns = (uint64_t)identity->ceiling.ns,

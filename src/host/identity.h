@@ -85,8 +85,8 @@ uint64_t lh_identity_reserve(struct lh_host *host, uint64_t counter,
 uint64_t lh_identity_raise_ceiling(struct lh_host *host, struct lh_duration ceiling,
                                    struct lh_host_effects *effects);
 
-// Answers a joining peer: what we know of it, and what we have reserved.
-void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer,
+// Answers a joining peer: the generation that we know of it, and what we have reserved.
+void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer, uint8_t generation,
                             struct lh_host_effects *effects);
 
 // Admitted: its lease messages may be sent and counted.

@@ -152,6 +152,13 @@ static bool passed(struct lh_instant now, struct lh_instant since, int64_t span_
     return !lh_before(now, lh_after(since, (struct lh_duration){span_ns}));
 }
 
+// What is wrong with a life, not with a configuration: it will not be believed again.
+static bool is_about_life(enum lh_refusal refusal)
+{
+    return refusal == LH_REFUSAL_GENERATION || refusal == LH_REFUSAL_START ||
+           refusal == LH_REFUSAL_TWICE;
+}
+
 // One straggler or replay of an older life is no news; a peer that keeps being refused is.
 static void on_refused(struct lh_peer *peer, enum lh_refusal refusal, uint64_t boot,
                        struct lh_instant now, struct lh_host_effects *effects)
@@ -160,9 +167,7 @@ static void on_refused(struct lh_peer *peer, enum lh_refusal refusal, uint64_t b
     peer->doubts = passed(now, peer->doubted_at, DOUBT_FORGOTTEN_AFTER) ? 1 : peer->doubts + 1;
     peer->doubted_at = now;
     tell(peer, refusal, boot, now, effects);
-    bool about_life = refusal == LH_REFUSAL_GENERATION || refusal == LH_REFUSAL_START ||
-                      refusal == LH_REFUSAL_TWICE;
-    if (about_life && peer->doubts < DOUBTS_REPORTED)
+    if (is_about_life(refusal) && peer->doubts < DOUBTS_REPORTED)
         return;
     bool news = peer->refused != refusal || peer->refused_at.ns == LH_PAST.ns ||
                 passed(now, peer->refused_at, REPORT_EVERY);
@@ -219,6 +224,56 @@ static void learn_up(struct lh_peer *peer, struct lh_instant now, struct lh_host
     event->number = peer->start;
 }
 
+// It does not believe us. The operator of this node has to know as well. If another life of this node speaks, this
+// one stops: other members may believe either of the two, and each would have a quorum.
+static void on_refusal(struct lh_host *host, struct lh_peer *peer,
+                       const struct lh_host_message *message, struct lh_instant now,
+                       struct lh_host_effects *effects)
+{
+    enum lh_refusal refusal =
+        message->reason < LH_REFUSAL_COUNT ? (enum lh_refusal)message->reason : LH_REFUSAL_COUNT;
+    bool news = peer->refuses_us != refusal || peer->refuses_us_at.ns == LH_PAST.ns ||
+                passed(now, peer->refuses_us_at, REPORT_EVERY);
+    peer->refuses_us = refusal;
+    if (!news)
+        return;
+    peer->refuses_us_at = now;
+    struct lh_event *event = lh_host_event(effects, LH_EVENT_REFUSED);
+    event->peer = peer->node;
+    event->text = lh_refusal_text(refusal);
+    if (!is_about_life(refusal) || host->halted != NULL)
+        return;
+    host->halted = lh_refusal_text(refusal);
+    lh_host_event(effects, LH_EVENT_HALTED)->text = host->halted;
+}
+
+// A peer that does not believe this life does not echo it either: its Refusal, which names the life, is all that
+// counts of such a datagram.
+static void hear_refusal(struct lh_host *host, struct lh_peer *peer, struct lh_reader reader,
+                         struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_host_message message;
+    while (lh_reader_left_bytes(&reader) > 0) {
+        uint8_t kind = lh_reader_u8(&reader);
+        struct lh_slice body = lh_reader_slice_u16(&reader);
+        if (reader.failed)
+            return;
+        if (kind == LH_HOST_REFUSAL && lh_host_message_decode(LH_HOST_REFUSAL, body, &message) &&
+            message.nonce == host->boot)
+            on_refusal(host, peer, &message, now, effects);
+    }
+}
+
+// What a peer said while it was joining may come again when it has long been admitted, or started once more. While
+// one life of it is heard, another that joins must show that it lives now.
+static bool answers_lately(const struct lh_host *host, const struct lh_header *header,
+                           struct lh_instant now)
+{
+    struct lh_instant asked = {(int64_t)header->echo_stamp};
+    return header->echo_boot == host->boot && header->echo_stamp != 0 &&
+           !passed(now, asked, DOWN_AFTER);
+}
+
 bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, struct lh_slice bytes,
                       struct lh_instant now, struct lh_host_effects *effects)
 {
@@ -232,6 +287,11 @@ bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, st
     switch (lh_peers_judge(host, peer, generation, &header, &refusal)) {
     case LH_JUDGED_REFUSED: on_refused(peer, refusal, header.boot, now, effects); return false;
     case LH_JUDGED_JOINING:
+        if (peer->up && header.boot != peer->boot && !answers_lately(host, &header, now)) {
+            peer->stale_count++;
+            tell(peer, LH_REFUSAL_NONE, 0, now, effects);
+            return false;
+        }
         peer->boot = header.boot;
         peer->start = 0;
         host->peers.joiner_echoes = header.echo_boot == host->boot;
@@ -240,7 +300,10 @@ bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, st
     case LH_JUDGED_STALE:
         peer->stale_count++;
         learn_life(host, peer, generation, &header, effects);
+        peer->stamp = (struct lh_instant){(int64_t)header.stamp};
+        peer->stamp_at = now;
         tell(peer, LH_REFUSAL_NONE, 0, now, effects); // so that it learns which life this is
+        hear_refusal(host, peer, reader, now, effects);
         return false;
     case LH_JUDGED_BELIEVED: break;
     }
@@ -252,6 +315,15 @@ bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, st
     return true;
 }
 
+// A question that comes late, behind the announcement of the same directory, is about what was before that.
+static void on_ask(struct lh_host *host, const struct lh_peer *peer,
+                   const struct lh_host_message *message, struct lh_host_effects *effects)
+{
+    bool own = peer->generation > 0 &&
+               memcmp(message->directory, peer->directory, sizeof peer->directory) == 0;
+    lh_identity_tell_known(host, peer, (uint8_t)(peer->generation - own), effects);
+}
+
 // A joining node asks to be remembered under a generation. It may act only once enough of us have.
 static void on_announce(struct lh_host *host, struct lh_peer *peer,
                         const struct lh_host_message *message, struct lh_host_effects *effects)
@@ -260,7 +332,7 @@ static void on_announce(struct lh_host *host, struct lh_peer *peer,
                 memcmp(message->directory, peer->directory, sizeof peer->directory) == 0;
     if (message->generation == 0 || message->generation < peer->generation ||
         (message->generation == peer->generation && !same)) {
-        lh_identity_tell_known(host, peer, effects);
+        lh_identity_tell_known(host, peer, peer->generation, effects);
         return;
     }
     uint64_t number = 0;
@@ -273,23 +345,6 @@ static void on_announce(struct lh_host *host, struct lh_peer *peer,
     lh_host_send(effects, peer->node, &recorded, number);
 }
 
-// It does not believe us. The operator of this node has to know as well.
-static void on_refusal(struct lh_peer *peer, const struct lh_host_message *message,
-                       struct lh_instant now, struct lh_host_effects *effects)
-{
-    enum lh_refusal refusal =
-        message->reason < LH_REFUSAL_COUNT ? (enum lh_refusal)message->reason : LH_REFUSAL_COUNT;
-    bool news = peer->refuses_us != refusal || peer->refuses_us_at.ns == LH_PAST.ns ||
-                passed(now, peer->refuses_us_at, REPORT_EVERY);
-    peer->refuses_us = refusal;
-    if (!news)
-        return;
-    peer->refuses_us_at = now;
-    struct lh_event *event = lh_host_event(effects, LH_EVENT_REFUSED);
-    event->peer = peer->node;
-    event->text = lh_refusal_text(refusal);
-}
-
 void lh_peers_message(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
                       struct lh_instant now, struct lh_host_effects *effects)
 {
@@ -299,9 +354,9 @@ void lh_peers_message(struct lh_host *host, uint8_t node, const struct lh_host_m
     if (message->kind == LH_HOST_ANNOUNCE)
         on_announce(host, peer, message, effects);
     if (message->kind == LH_HOST_ASK)
-        lh_identity_tell_known(host, peer, effects);
+        on_ask(host, peer, message, effects);
     if (message->kind == LH_HOST_REFUSAL && message->nonce == host->boot)
-        on_refusal(peer, message, now, effects);
+        on_refusal(host, peer, message, now, effects);
 }
 
 struct lh_instant lh_peers_tick(struct lh_host *host, struct lh_instant now,

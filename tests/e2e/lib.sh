@@ -150,8 +150,8 @@ nets() {
     done
 }
 
-# cut A B: neither hears the other any more.
-cut() {
+# cut_link A B: neither hears the other any more.
+cut_link() {
     ip netns exec n"$1" nft add element inet cut gone "{ 10.0.0.$2 }"
     ip netns exec n"$2" nft add element inet cut gone "{ 10.0.0.$1 }"
 }
@@ -159,7 +159,7 @@ cut() {
 # cut_off N: cut from all other nodes.
 cut_off() {
     local n
-    for n in $(nodes); do [ "$n" = "$1" ] || cut "$n" "$1"; done
+    for n in $(nodes); do [ "$n" = "$1" ] || cut_link "$n" "$1"; done
 }
 
 heal() {

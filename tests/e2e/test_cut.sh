@@ -2,7 +2,7 @@
 # Networks that are cut, at the receiving side: a cut owner's command is dead before another starts, a minority can
 # decide nothing, a majority goes on, and who has no quorum says so with exit code 69 in time.
 . "$(dirname "$0")/lib.sh"
-plan 27
+plan 28
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s record="$dir/$n.record"; done
@@ -43,9 +43,9 @@ check 'the deaf node hears again' acquires $deaf heard TTL 1s
 check 'and the command beats on' eval '[ "$(token_of job)" = "$token" ]'
 
 # --- nobody hears anybody ---
-cut 1 2
-cut 1 3
-cut 2 3
+cut_link 1 2
+cut_link 1 3
+cut_link 2 3
 check 'acquire, exit 69 within its time-out' within 900 2500 exits 69 $owner acquire none --timeout 1s
 check 'and it says that there is no quorum' grep -q 'no quorum' "$dir/cli.log"
 check 'get, exit 69' within 0 7000 exits 69 1 get job

@@ -44,7 +44,7 @@ members='1 2' check 'two members' mistake '2 members' '3 to 7'
 members='2 3 4' check 'a node that is no member' mistake 'node 1' 'not among the members'
 configure 1
 echo ' max-leases = 5' >>"$dir/1.conf"
-check 'an indented line' eval '! out=$("$leaseholdd" --config "$dir/1.conf" --config-test 2>&1) && has indent'
+check 'an indented line' eval '! out=$("$leaseholdd" --config "$dir/1.conf" --config-test 2>&1) && has "begins with a blank"'
 configure 1
 sed -i '1i max-clients = 5\nmax-clients = 6' "$dir/1.conf"
 check 'a key twice' eval '! out=$("$leaseholdd" --config "$dir/1.conf" --config-test 2>&1) && has "given before, on line 1"'
@@ -87,8 +87,8 @@ check 'every recorded line is JSON' node -e '
 check 'with grant, holder, loss and messages' eval '
     grep -q "\"event\":\"granted\".*\"holder\":\"who \\\\\"is\\\\\" it\"" "$dir/1.record" &&
         grep -q "\"event\":\"lost\"" "$dir/1.record" && grep -q "\"kind\":\"promise\"" "$dir/1.record"'
-check 'lines are numbered without a gap' eval 'grep -o "\"n\":[0-9]*" "$dir/1.record" | cut -d: -f2 |
-    awk "\$1 != NR { exit 1 }"'
+numbered() { grep -o '"n":[0-9]*' "$1" | awk -F: '$2 != NR { print "# line " NR " is " $0; exit 1 }'; }
+check 'lines are numbered without a gap' numbered "$dir/1.record"
 
 # --- a socket left behind ---
 kill9 2

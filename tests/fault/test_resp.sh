@@ -3,7 +3,7 @@
 # too many of them. Each is refused in words or let go, the daemon's memory stays bounded, and all the while
 # others are served.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 35
+plan 34
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s max-clients=40; done

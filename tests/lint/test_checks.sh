@@ -1,6 +1,7 @@
 #!/bin/bash
-# The include and purity checks can fail: bugs are planted in a scratch copy of the sources, each in a file
-# of its own, and the check must name each file and what is wrong there. The sources as they are must pass.
+# The include and purity checks can fail: bugs are planted in a scratch copy, each in a file of its own, and
+# the check must name each file and what is wrong there. Before that it must pass: the check of includes on
+# the sources as they are, that of purity on one clean file, since tools/lint runs it on all of them.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 scratch=$(mktemp -d)
@@ -12,14 +13,6 @@ result() {
     number=$((number + 1))
     if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
     [ "$1" -eq 0 ] || sed 's/^/# /' "$scratch/output"
-}
-
-# copy CHECK: a scratch copy in which nothing is planted yet.
-copy() {
-    check=$1
-    rm -rf "$scratch/tree" "$scratch/expected"
-    mkdir "$scratch/tree"
-    cp -r src include "$scratch/tree/"
 }
 
 # plant FILE EXPECTED TEXT: the check must print a line with both FILE and EXPECTED.
@@ -45,7 +38,9 @@ refuses_all() {
 }
 
 echo 1..26
-copy check-includes
+check=check-includes
+mkdir "$scratch/tree"
+cp -r src include "$scratch/tree/"
 run_check
 result $? 'check-includes passes on the sources as they are'
 plant src/base/planted.c 'planted.c:2: base must not include "lease/acceptor.h"' '
@@ -65,9 +60,14 @@ plant src/extra/planted.c 'no such layer: extra' '#include <time.h>'
 plant include/leasehold/planted.h 'must not include "base/time.h"' '#include "base/time.h"'
 refuses_all
 
-copy check-purity
+check=check-purity
+rm -rf "$scratch/tree" "$scratch/expected"
+mkdir -p "$scratch/tree/src/lease" "$scratch/tree/include"
+echo '#include <string.h>
+int f0(const char *a, const char *b); int f0(const char *a, const char *b) { return memcmp(a, b, strlen(a)); }' \
+    >"$scratch/tree/src/lease/clean.c"
 run_check
-result $? 'check-purity passes on the sources as they are'
+result $? 'check-purity passes on a clean file'
 plant src/base/clock.c 'must not call time' '#include <time.h>
 long f1(void); long f1(void) { return time(0); }'
 plant src/lease/planted.c 'must not call malloc' '#include <stdlib.h>

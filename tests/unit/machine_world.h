@@ -1,13 +1,16 @@
-// What the tests of the machine's two halves share: the fixture's small cluster with one name, and requests as
-// another node would send them.
+// What the tests of the machine's two halves share: the fixture's small cluster with one name, and
+// requests as another node would send them.
 #ifndef LH_TESTS_UNIT_MACHINE_WORLD_H
 #define LH_TESTS_UNIT_MACHINE_WORLD_H
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -95,7 +98,7 @@ static inline const struct fixture_packet *last(const struct fixture *fixture)
 
 // Hands node `to` a request of node `from`. Returns the answer, or NULL if there was none.
 static inline const struct fixture_packet *ask(struct fixture *fixture, unsigned from, unsigned to,
-                                        struct lh_message message)
+                                               struct lh_message message)
 {
     message.key = fixture_key(NAME);
     fixture_inject(fixture, from, to, &message);
@@ -121,7 +124,8 @@ static inline struct lh_message accept_of(unsigned node, uint64_t counter, int64
         .kind = LH_MESSAGE_ACCEPT, .ballot = ballot_of(node, counter), .ttl = lh_ms(ttl_ms)};
 }
 
-static inline struct lh_message extend(unsigned node, uint64_t counter, uint64_t stamp, int64_t ttl_ms)
+static inline struct lh_message extend(unsigned node, uint64_t counter, uint64_t stamp,
+                                       int64_t ttl_ms)
 {
     return (struct lh_message){.kind = LH_MESSAGE_EXTEND,
                                .ballot = ballot_of(node, counter),
@@ -132,6 +136,22 @@ static inline struct lh_message extend(unsigned node, uint64_t counter, uint64_t
 static inline struct lh_message release_of(unsigned node, uint64_t counter)
 {
     return (struct lh_message){.kind = LH_MESSAGE_RELEASE, .ballot = ballot_of(node, counter)};
+}
+
+// Whether `what` ends in a failed assertion; it runs in a process of its own.
+static inline bool dies(void (*what)(struct fixture *fixture), struct fixture *fixture)
+{
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL); // cmocka's would go on in this process
+        close(STDERR_FILENO);
+        what(fixture);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
 #endif

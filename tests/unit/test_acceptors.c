@@ -216,6 +216,76 @@ static void F2_the_floor_never_falls(void **state)
     free(table.memory);
 }
 
+static void F4_a_record_comes_back_as_it_was_saved(void **state)
+{
+    (void)state;
+    struct table table = table_of(3);
+    table.acceptors.floor = MINE(9); // nothing of it shows in what is restored
+    const struct lh_acceptor_record saved[] = {
+        {key(1), MINE(5), MINE(4), at(700), 12},  // a lease that may live
+        {key(2), MINE(6), MINE(6), LH_PAST, 300}, // cleared
+        {{{0, 0}}, MINE(7), LH_BALLOT_NONE, LH_PAST, 100},
+    };
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(lh_acceptors_restore(&table.acceptors, &saved[i]));
+    assert_int_equal(table.acceptors.count, 3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_memory_equal(lh_acceptors_find(&table.acceptors, saved[i].key), &saved[i],
+                            sizeof saved[i]);
+    assert_int_equal(
+        lh_acceptor_prepare(lh_acceptors_find(&table.acceptors, key(1)), at(699), MINE(5)).reported,
+        MINE(4));
+    free(table.memory);
+}
+
+static void F4_what_does_not_fit_is_not_restored(void **state)
+{
+    (void)state;
+    struct table table = table_of(1);
+    const struct lh_acceptor_record one = {key(1), MINE(5), MINE(5), LH_PAST, 1};
+    const struct lh_acceptor_record other = {key(2), MINE(5), MINE(5), LH_PAST, 1};
+    assert_true(lh_acceptors_restore(&table.acceptors, &one));
+    assert_false(lh_acceptors_restore(&table.acceptors, &other));
+    assert_int_equal(table.acceptors.count, 1);
+    assert_null(lh_acceptors_find(&table.acceptors, key(2)));
+    free(table.memory);
+}
+
+// F1 counts from when it was touched in its first life.
+static void F4_a_restored_name_is_forgotten_when_it_would_have_been(void **state)
+{
+    (void)state;
+    struct table table = table_of(2);
+    const struct lh_acceptor_record promised = {key(1), MINE(5), MINE(2), LH_PAST, 100};
+    const struct lh_acceptor_record leased = {key(2), MINE(6), MINE(6), at(130), 0};
+    lh_acceptors_restore(&table.acceptors, &promised);
+    lh_acceptors_restore(&table.acceptors, &leased);
+    assert_int_equal(forget_all(&table, 149, 50), 0);
+    assert_int_equal(forget_all(&table, 150, 50), 1);
+    assert_int_equal(table.acceptors.floor, MINE(5));
+    assert_int_equal(forget_all(&table, 179, 50), 0);
+    assert_int_equal(forget_all(&table, 180, 50), 1);
+    assert_int_equal(table.acceptors.floor, MINE(6));
+    free(table.memory);
+}
+
+static void only_names_are_in_use(void **state)
+{
+    (void)state;
+    struct table table = table_of(2);
+    promise(&table, 1, 100, MINE(5));
+    promise(&table, 2, 200, MINE(6));
+    forget_all(&table, 150, 50);
+    assert_int_equal(table.acceptors.used, 2);
+    assert_false(lh_acceptors_in_use(&table.acceptors.records[0]));
+    assert_true(lh_acceptors_in_use(&table.acceptors.records[1]));
+    // A name whose hash is zero is one all the same.
+    struct lh_acceptor_record *zero = lh_acceptors_touch(&table.acceptors, key(0), at(200));
+    lh_acceptor_prepare(zero, at(200), MINE(1));
+    assert_true(lh_acceptors_in_use(zero));
+    free(table.memory);
+}
+
 // Touching and forgetting at random, against an array that remembers everything.
 static void the_table_agrees_with_a_dumb_twin(void **state)
 {
@@ -268,6 +338,10 @@ int main(void)
         cmocka_unit_test(F2_forgetting_raises_the_floor_to_what_was_promised),
         cmocka_unit_test(F2_an_unknown_name_behaves_as_promised_at_the_floor),
         cmocka_unit_test(F2_the_floor_never_falls),
+        cmocka_unit_test(F4_a_record_comes_back_as_it_was_saved),
+        cmocka_unit_test(F4_what_does_not_fit_is_not_restored),
+        cmocka_unit_test(F4_a_restored_name_is_forgotten_when_it_would_have_been),
+        cmocka_unit_test(only_names_are_in_use),
         cmocka_unit_test(the_table_agrees_with_a_dumb_twin),
     };
     return cmocka_run_group_tests_name("acceptors", tests, NULL, NULL);

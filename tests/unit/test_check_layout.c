@@ -176,9 +176,9 @@ static void the_closed_module_walks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_lease_module_walks),  cmocka_unit_test(the_largest_lease_module_walks),
-        cmocka_unit_test(symmetry_lanes_walk),     cmocka_unit_test(the_projection_walks),
-        cmocka_unit_test(the_composition_walks),   cmocka_unit_test(the_closed_module_walks),
+        cmocka_unit_test(the_lease_module_walks), cmocka_unit_test(the_largest_lease_module_walks),
+        cmocka_unit_test(symmetry_lanes_walk),    cmocka_unit_test(the_projection_walks),
+        cmocka_unit_test(the_composition_walks),  cmocka_unit_test(the_closed_module_walks),
     };
     return cmocka_run_group_tests_name("check_layout", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// The search against a deliberately dumb twin: plain structs, a list of messages, one linear list of
-// states, every rule written out again from the paper's modules, no packing, no fingerprints, no
+// The search against a deliberately dumb twin: plain structs, a list of messages, one linear list
+// of states, every rule written out again from the paper's modules, no packing, no fingerprints, no
 // increments. On every small configuration both must count the same states, and under symmetry
 // reduction as many states as there are orbits.
 #include <setjmp.h>
@@ -109,7 +109,8 @@ static bool breaks(const struct twin *t, const struct state *s)
 }
 
 // Renames processes: proposer p becomes pn[p], acceptor a becomes an[a].
-static struct state renamed(const struct twin *t, const struct state *s, const int *pn, const int *an)
+static struct state renamed(const struct twin *t, const struct state *s, const int *pn,
+                            const int *an)
 {
     struct state r;
     memset(&r, 0, sizeof r);
@@ -259,7 +260,8 @@ static void at_acceptor(struct twin *t, const struct state *from, struct message
     if (m.kind == ACCEPT && m.ballot >= a->promised &&
         !(t->c->refuse_live_overwrite && live && a->owner != m.proposer + 1)) {
         const int deadline = from->now + t->c->acceptor_duration;
-        send_message(&s, (struct message){ACCEPTED, m.proposer, m.acceptor, m.ballot, 0, 0, deadline});
+        send_message(&s,
+                     (struct message){ACCEPTED, m.proposer, m.acceptor, m.ballot, 0, 0, deadline});
         to->promised = m.ballot;
         to->owner = m.proposer + 1;
         to->ballot = m.ballot;

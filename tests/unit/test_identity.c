@@ -234,7 +234,7 @@ static void test_disk_that_does_not_write(void **state)
 static void test_new_clusters_on_bad_networks(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= 20; seed++) {
         struct cluster *cluster = open_with(seed % 2 == 0 ? 3 : 5, true, false, seed);
         cluster->loss_ppm = 200000;
         cluster->duplicate_ppm = 300000;
@@ -273,7 +273,9 @@ static void test_restarts_of_some(void **state)
             for (unsigned i = 0; i < 3; i++) {
                 struct lh_identity_record record = stored(cluster, i);
                 assert_int_equal(record.generation, 1);
-                assert_int_equal(record.start, i < count ? 4 : 1);
+                assert_in_range(record.start, 1, i < count ? 4 : 1);
+                if (i < count && pause_ms > 0) // the start was durable before the next crash
+                    assert_int_equal(record.start, 4);
             }
             cluster_close(cluster);
         }
@@ -381,6 +383,7 @@ static void test_a_wiped_directory_is_a_replacement(void **state)
         token = acquire_at(cluster, 0);
         cluster_crash(cluster, 1, 0);
         cluster_wipe(cluster, 1);
+        uint64_t reservations[2] = {stored(cluster, 0).reservation, stored(cluster, 2).reservation};
         assert_true(cluster_start(cluster, 1));
         int64_t began = cluster->true_ns;
         assert_true(cluster_run_until_serving(cluster, 5000));
@@ -389,9 +392,8 @@ static void test_a_wiped_directory_is_a_replacement(void **state)
         struct lh_identity_record record = stored(cluster, 1);
         assert_int_equal(record.generation, generation);
         const struct lh_machine *machine = &cluster_host(cluster, 1)->machine;
-        for (unsigned i = 0; i < 3; i += 2)
-            assert_true(lh_ballot_counter(machine->acceptors.floor) >=
-                        stored(cluster, i).reservation);
+        for (unsigned i = 0; i < 2; i++)
+            assert_true(lh_ballot_counter(machine->acceptors.floor) >= reservations[i]);
         uint64_t next = acquire_at(cluster, 1);
         assert_true(next > token);
         assert_int_equal(lh_ballot_generation(next), generation);
@@ -467,7 +469,7 @@ static void test_crashes_while_joining(void **state)
 {
     (void)state;
     for (unsigned writes = 0; writes <= 2; writes++)
-        for (int64_t pause_us = 0; pause_us <= 14000; pause_us += 500) {
+        for (int64_t pause_us = 0; pause_us <= 12000; pause_us += 1000) {
             crash_while_joining(false, writes, pause_us);
             crash_while_joining(true, writes, pause_us);
         }
@@ -534,6 +536,13 @@ static void test_generations_end(void **state)
 }
 
 // --- directories that are not one's own ---
+
+static bool halted_for(struct cluster *cluster, unsigned process, enum lh_refusal refusal)
+{
+    const char *text = cluster->processes[process].text[LH_EVENT_HALTED];
+    return text != NULL && strcmp(text, lh_refusal_text(refusal)) == 0 &&
+           lh_host_halted(cluster_host(cluster, process)) == text;
+}
 
 static void expect_unusable(struct cluster *cluster, unsigned process, const char *text)
 {
@@ -603,12 +612,8 @@ static void test_a_copy_runs_beside(void **state)
         cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER b TTL 2s TIMEOUT 500ms");
         assert_false(strcmp(cluster_status(cluster, one), "granted") == 0 &&
                      strcmp(cluster_status(cluster, other), "granted") == 0);
-        bool told = false;
-        for (unsigned i = 1; i < 3; i++) {
-            const char *text = cluster->processes[i].text[LH_EVENT_PEER_REFUSED];
-            told = told || (text != NULL && strstr(text, "runs twice") != NULL);
-        }
-        assert_true(told);
+        assert_true(halted_for(cluster, 0, LH_REFUSAL_TWICE) ||
+                    halted_for(cluster, copy, LH_REFUSAL_TWICE));
         cluster_close(cluster);
     }
 }
@@ -632,11 +637,9 @@ static void test_an_older_copy(void **state)
     cluster_run(cluster, 5000);
     unsigned client = cluster_connect(cluster, copy);
     cluster_call(cluster, client, "LEASE ACQUIRE x TIMEOUT 500ms");
-    assert_string_not_equal(cluster_status(cluster, client), "granted");
-    assert_string_equal(cluster->processes[1].text[LH_EVENT_PEER_REFUSED],
-                        lh_refusal_text(LH_REFUSAL_START));
-    assert_string_equal(cluster->processes[copy].text[LH_EVENT_REFUSED],
-                        lh_refusal_text(LH_REFUSAL_START));
+    assert_memory_equal(cluster_error(cluster, client), "NOTREADY", 8);
+    assert_true(halted_for(cluster, copy, LH_REFUSAL_START));
+    assert_null(lh_host_halted(cluster_host(cluster, 0)));
     assert_true(acquire_at(cluster, 0) > token);
     cluster_close(cluster);
 }
@@ -656,9 +659,8 @@ static void test_an_older_generation(void **state)
     cluster_run(cluster, 5000);
     unsigned client = cluster_connect(cluster, former);
     cluster_call(cluster, client, "LEASE ACQUIRE x TIMEOUT 500ms");
-    assert_string_not_equal(cluster_status(cluster, client), "granted");
-    assert_string_equal(cluster->processes[former].text[LH_EVENT_REFUSED],
-                        lh_refusal_text(LH_REFUSAL_GENERATION));
+    assert_memory_equal(cluster_error(cluster, client), "NOTREADY", 8);
+    assert_true(halted_for(cluster, former, LH_REFUSAL_GENERATION));
     assert_true(acquire_at(cluster, 0) > token);
     cluster_close(cluster);
 }

@@ -1,5 +1,5 @@
-// The acceptor's half of the many-lease machine, through the fixture's small clusters: what must hold before a request
-// is answered at all (A4, T2, F2, F5), and what is forgotten when (F1).
+// The acceptor's half of the many-lease machine, through the fixture's small clusters: what must
+// hold before a request is answered at all (A4, T2, F2, F5), and what is forgotten when (F1).
 #include "machine_world.h"
 
 // --- A4, T2 ---
@@ -198,6 +198,21 @@ static void F2_tokens_rise_through_the_crash_of_everybody(void **state)
     end(fixture);
 }
 
+static void F2_asks_for_no_less_than_is_reserved(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    struct lh_machine *machine = fixture->nodes[1].machine;
+    const uint64_t much = machine->reserved * 16;
+    lh_machine_reserved(machine, much);
+    assert_non_null(ask(fixture, 0, 1, prepare(0, much / 2, 1000)));
+    assert_false(was_told(fixture, LH_NOTICE_RESERVE));
+    assert_non_null(ask(fixture, 0, 1, prepare(0, much, 1000)));
+    assert_true(was_told(fixture, LH_NOTICE_RESERVE));
+    assert_true(fixture->told[0].notice.counter > much);
+    end(fixture);
+}
+
 // --- F1 ---
 
 static void F1_the_machine_forgets_by_the_greatest_quarantine(void **state)
@@ -227,6 +242,58 @@ static void F1_nothing_is_forgotten_unless_it_is_on(void **state)
     fixture_timer(fixture, 1);
     assert_non_null(fixture_record(fixture, 1, NAME));
     end(fixture);
+}
+
+// What F5 once left on the disk says nothing about the attempts of a cluster without it.
+static void F1_without_F5_the_wait_is_that_of_M(void **state)
+{
+    (void)state;
+    const struct lh_timing timing = {lh_ms(1000), 10000};
+    const struct lh_duration whole = lh_timing_quarantine(timing, lh_ms(1000));
+    for (int64_t part = 0; part <= 4; part++) {
+        struct fixture_settings settings = usual();
+        settings.idle_forget = true;
+        struct fixture *fixture = cluster_of(settings);
+        struct lh_machine *machine = fixture->nodes[1].machine;
+        lh_machine_serve(machine, fixture_now(fixture, 1), LH_BALLOT_NONE, 0, machine->reserved,
+                         (struct lh_duration){whole.ns * part / 2});
+        ask(fixture, 0, 1, prepare(0, 1, 50));
+        fixture->true_ns = whole.ns - 1;
+        fixture_timer(fixture, 1);
+        assert_non_null(fixture_record(fixture, 1, NAME));
+        fixture->true_ns++;
+        fixture_timer(fixture, 1);
+        assert_null(fixture_record(fixture, 1, NAME));
+        end(fixture);
+    }
+}
+
+// With F5 it is that of the ceiling, and of one that is asked for already.
+static void F1_with_F5_the_wait_is_that_of_the_ceiling(void **state)
+{
+    (void)state;
+    const struct lh_timing timing = {lh_ms(1000), 10000};
+    for (int raised = 0; raised <= 1; raised++) {
+        struct fixture_settings settings = usual();
+        settings.idle_forget = true;
+        settings.quarantine_ceiling = true;
+        settings.ceiling = lh_timing_quarantine(timing, lh_ms(100));
+        struct fixture *fixture = cluster_of(settings);
+        struct lh_message other = prepare(0, 2, 1000);
+        other.key = fixture_key(1);
+        ask(fixture, 0, 1, prepare(0, 1, 50));
+        if (raised) { // its disk stands still
+            fixture_inject(fixture, 0, 1, &other);
+            fixture_deliver(fixture, fixture->packet_count - 1);
+        }
+        fixture->true_ns = lh_timing_quarantine(timing, lh_ms(raised ? 1000 : 100)).ns - 1;
+        fixture_timer(fixture, 1);
+        assert_non_null(fixture_record(fixture, 1, NAME));
+        fixture->true_ns++;
+        fixture_timer(fixture, 1);
+        assert_null(fixture_record(fixture, 1, NAME));
+        end(fixture);
+    }
 }
 
 // --- F5 ---
@@ -332,6 +399,78 @@ static void F5_a_restart_serves_what_was_on_the_disk(void **state)
     end(fixture);
 }
 
+// A crash in the quarantine may not leave a shorter one.
+static void F5_a_restart_keeps_the_ceiling_for_its_quarantine(void **state)
+{
+    (void)state;
+    struct fixture *fixture = ceiling_cluster(1000);
+    fixture_crash(fixture, 1, 0);
+    fixture_restart(fixture, 1);
+    const int64_t serves_ns = fixture->nodes[1].machine->quarantine_until.ns - LH_NS_PER_S;
+    while (fixture->true_ns < serves_ns) {
+        fixture_timer(fixture, 1);
+        assert_false(was_told(fixture, LH_NOTICE_CEILING));
+        fixture->true_ns += 10 * MS;
+    }
+    fixture_timer(fixture, 1);
+    assert_true(was_told(fixture, LH_NOTICE_CEILING));
+    assert_int_equal(fixture->told[0].notice.quarantine.ns, 0);
+    end(fixture);
+}
+
+// One long attempt and many short ones in the same period: the longest counts, whenever it came.
+static void F5_the_longest_of_a_period_counts(void **state)
+{
+    (void)state;
+    const struct lh_timing timing = {lh_ms(1000), 10000};
+    const int64_t whole_ns = lh_timing_quarantine(timing, lh_ms(1000)).ns;
+    for (int64_t long_at = 100 * MS; long_at < whole_ns; long_at += 100 * MS) {
+        struct fixture *fixture = ceiling_cluster(1000);
+        bool lowered = false;
+        uint64_t counter = 1;
+        fixture_timer(fixture, 1); // the first period begins
+        while (fixture->true_ns < long_at + whole_ns - 50 * MS) {
+            const bool is_long = fixture->true_ns == long_at;
+            ask(fixture, 0, 1, prepare(0, counter++, is_long ? 1000 : 50));
+            fixture_timer(fixture, 1);
+            lowered =
+                lowered || (fixture->true_ns >= long_at && was_told(fixture, LH_NOTICE_CEILING));
+            fixture->true_ns += 50 * MS;
+            lose_everything(fixture);
+            while (fixture_persisted(fixture, 1))
+                continue;
+        }
+        assert_false(lowered);
+        end(fixture);
+    }
+}
+
+// It falls to a step, so that the next TTL of nearly the same length costs no write.
+static void F5_the_ceiling_falls_to_a_step(void **state)
+{
+    (void)state;
+    const struct lh_timing timing = {lh_ms(1000), 10000};
+    struct fixture *fixture = ceiling_cluster(1000);
+    struct lh_machine *machine = fixture->nodes[1].machine;
+    uint64_t counter = 1;
+    while (machine->ceiling.ns >= lh_timing_quarantine(timing, lh_ms(1000)).ns) {
+        ask(fixture, 0, 1, prepare(0, counter++, 50));
+        fixture->true_ns += 50 * MS;
+        fixture_timer(fixture, 1);
+        lose_everything(fixture);
+        assert_true(counter < 100);
+    }
+    assert_true(was_told(fixture, LH_NOTICE_CEILING));
+    const struct lh_duration lowered = fixture->told[0].notice.quarantine;
+    assert_int_equal(lowered.ns, machine->ceiling.ns);
+    assert_true(lowered.ns > lh_timing_quarantine(timing, lh_ms(50)).ns);
+    assert_true(lowered.ns <= lh_timing_quarantine(timing, lh_ms(50)).ns * 5 / 4);
+    fixture_persisted(fixture, 1);
+    assert_int_equal(ask(fixture, 0, 1, prepare(0, counter++, 51))->waits_for, 0);
+    assert_false(was_told(fixture, LH_NOTICE_CEILING));
+    end(fixture);
+}
+
 // --- room ---
 
 static void a_full_acceptor_drops_new_names_and_serves_old_ones(void **state)
@@ -397,6 +536,12 @@ int main(void)
         cmocka_unit_test(F5_a_restart_serves_what_was_on_the_disk),
         cmocka_unit_test(a_full_acceptor_drops_new_names_and_serves_old_ones),
         cmocka_unit_test(the_view_shows_a_live_lease_and_nothing_in_quarantine),
+        cmocka_unit_test(F2_asks_for_no_less_than_is_reserved),
+        cmocka_unit_test(F1_without_F5_the_wait_is_that_of_M),
+        cmocka_unit_test(F1_with_F5_the_wait_is_that_of_the_ceiling),
+        cmocka_unit_test(F5_a_restart_keeps_the_ceiling_for_its_quarantine),
+        cmocka_unit_test(F5_the_longest_of_a_period_counts),
+        cmocka_unit_test(F5_the_ceiling_falls_to_a_step),
     };
     return cmocka_run_group_tests_name("machine, acceptor", tests, NULL, NULL);
 }

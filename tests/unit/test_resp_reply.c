@@ -404,6 +404,12 @@ static void bytes_are_limited(void **state)
     assert_int_equal(parse(lh_slice_of(text, LIMIT - 4)), LH_RESP_NEED_MORE);
     assert_int_equal(parse(lh_slice_of(text, LIMIT)), LH_RESP_MALFORMED);
     assert_string_equal(parser.reason, "reply too long");
+    static const char *const last_lines[] = {"$10\r\n", "*10\r\n", "|10\r\n"};
+    for (size_t i = 0; i < 3; i++) { // a header that begins within the limit and ends beyond
+        memcpy(text + LIMIT - 4, last_lines[i], 5);
+        assert_int_equal(parse(lh_slice_of(text, LIMIT + 1)), LH_RESP_MALFORMED);
+        assert_string_equal(parser.reason, "reply too long");
+    }
     memset(text, '1', sizeof text);
     text[0] = '*';
     assert_int_equal(parse(lh_slice_of(text, LH_RESP_HEADER_MAX_BYTES + 1)), LH_RESP_MALFORMED);

@@ -116,8 +116,8 @@ static void a_line_cannot_be_broken_from_within(void **state)
     (void)state;
     lh_resp_write_error(&writer, LH_SLICE("ERR bad\r\n+OK\r\n\0\x1b\x7f\xc3\xa9"));
     wrote("-ERR bad  +OK     \xc3\xa9\r\n");
-    lh_resp_write_simple(&writer, LH_SLICE("\n"));
-    wrote("+ \r\n");
+    lh_resp_write_simple(&writer, LH_SLICE("\n\x1f\x20\x7e"));
+    wrote("+   ~\r\n");
 }
 
 static void what_does_not_fit_fails(void **state)

@@ -1,0 +1,207 @@
+// The command line of `check`: what is refused, and with which words; exit codes; a search that
+// runs out of memory says so and never passes; a checkpoint goes on where it was written.
+#include "check/check.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "check/options.h"
+#include "check/search.h"
+
+enum { MAX_ARGUMENTS = 32 };
+
+static int split(char *line, char **argv)
+{
+    int argc = 0;
+    static char name[] = "check";
+    argv[argc++] = name;
+    for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    return argc;
+}
+
+// Runs the command with its output thrown away.
+static int run(const char *arguments)
+{
+    char line[512];
+    char *argv[MAX_ARGUMENTS];
+    snprintf(line, sizeof line, "%s", arguments);
+    const int argc = split(line, argv);
+    fflush(stdout);
+    fflush(stderr);
+    const int out = dup(1);
+    const int err = dup(2);
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(null, 1);
+    dup2(null, 2);
+    const int code = lh_check_command(argc, argv);
+    fflush(stdout);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    close(null);
+    return code;
+}
+
+// The arguments are refused, and the message has these words in it.
+static void expect_refused(const char *arguments, const char *words)
+{
+    struct lh_check_options options;
+    char error[LH_CHECK_ERROR_SIZE] = "";
+    char line[512];
+    char *argv[MAX_ARGUMENTS];
+    snprintf(line, sizeof line, "%s", arguments);
+    const int argc = split(line, argv);
+    const bool parsed = lh_check_options_parse(&options, argc, argv, error);
+    lh_check_options_close(&options);
+    if (parsed || strstr(error, words) == NULL)
+        fail_msg("%s: %s", arguments, parsed ? "was taken" : error);
+    assert_int_equal(run(arguments), 64);
+}
+
+static void wrong_arguments_are_named(void **state)
+{
+    (void)state;
+    expect_refused("", "name a configuration");
+    expect_refused("bass", "bass: no configuration has this name");
+    expect_refused("--frobnicate", "--frobnicate: there is no such option");
+    expect_refused("--module leases", "leases: --module takes");
+    expect_refused("--module lease base", "leave the names out");
+    expect_refused("base --threads 0", "0: --threads takes");
+    expect_refused("base --threads", "needs a value");
+    expect_refused("base --memory lots", "lots: --memory takes a size");
+    expect_refused("base --time 5d", "5d: --time takes");
+    expect_refused("base --trace picture.png", "picture.png: --trace takes");
+    expect_refused("base --network open", "open: --network takes");
+    expect_refused("base --all --trace x.svg", "one configuration at a time");
+    expect_refused("base --json=yes", "takes no value");
+}
+
+static void wrong_constants_are_named(void **state)
+{
+    (void)state;
+    expect_refused("--module lease --set MaxTime=8", "MaxTime=8: give a whole number from 0 to 7");
+    expect_refused("--module lease --set MaxTime=x", "MaxTime=x");
+    expect_refused("--module lease --set Proposers=4", "from 1 to 3");
+    expect_refused("--module lease --set Acceptors=6", "from 1 to 5");
+    expect_refused("--module lease --set AllowCrash=maybe", "give true or false");
+    expect_refused("--module lease --set AllowCrash", "NAME=VALUE");
+    expect_refused("--module lease --set Crash=true", "no such constant");
+    expect_refused("--module lease --set RetryTimeout=1", "module lease has no constant");
+    expect_refused("--module impl --set AllowRedeliver=true", "module impl has no constant");
+    expect_refused("--module lease --set ProposerDuration=3", "is above AcceptorDuration=2");
+    expect_refused("--module lease --set CrashableAcceptors=3", "names an acceptor that is not");
+    expect_refused("--module lease --set CrashableAcceptors=x", "name acceptors by number");
+    expect_refused("--module lease --set Quorums=12,", "list sets of acceptor numbers");
+    expect_refused("--module lease --set Quorums=13", "names an acceptor that is not there");
+    expect_refused("--module lease --weaken gravity", "gravity: the rules are late-timer");
+    expect_refused("--module composition --weaken late-timer", "has no such rule");
+    expect_refused("--module composition --symmetry", "no symmetry");
+    expect_refused("--network closed --set ProposerDurations=0", "list durations");
+}
+
+// Quorums that do not intersect are refused, and with the refusal off they grant two leases.
+static void quorums_must_intersect(void **state)
+{
+    (void)state;
+    expect_refused("--module lease --set Quorums=1,2", "1 and 2 do not intersect");
+    assert_int_equal(run("--module lease --set Quorums=1,2 --weaken quorums"), 12);
+    assert_int_equal(run("--module lease --set Quorums=1,2 --weaken quorums --expect-violation"),
+                     0);
+    assert_int_equal(run("--network closed --set Quorums=1,2 --weaken quorums"), 12);
+    assert_int_equal(
+        run("--module lease --set Proposers=1 --set MaxTime=1 --set Ballots=1 --set Quorums=1,12"),
+        0);
+}
+
+static void exit_codes_tell_the_verdict(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--help"), 0);
+    assert_int_equal(run("--list"), 0);
+    assert_int_equal(run("--list --json"), 0);
+    assert_int_equal(run("renew-release drift paxos-lease-paxos --json"), 0);
+    assert_int_equal(run("drift --set MaxTime=1 --expect-violation"), 1);
+    assert_int_equal(run("base --time 1s --set Ballots=3 --set AllowCrash=true"), 75);
+}
+
+// Never a pass: the set, or the frontier, did not fit.
+static void little_memory_is_incomplete(void **state)
+{
+    (void)state;
+    assert_int_equal(run("crash-restart --memory 1M"), 75);
+    struct lh_model model;
+    struct lh_search_result result;
+    struct lh_check_config config = lh_check_row_find("crash-restart")->config;
+    const struct lh_search_options options = {.threads = 2, .memory_bytes = 3 << 20};
+    assert_true(lh_model_open(&model, &config));
+    lh_search_run(&model, &options, &result);
+    assert_int_equal(result.verdict, LH_VERDICT_INCOMPLETE);
+    assert_int_equal(result.invariant, LH_INV_NONE);
+    assert_non_null(strstr(result.reason, "--memory"));
+    assert_true(result.distinct > 1000);
+    lh_model_close(&model);
+}
+
+// A frontier on disk and a search in two parts count what one in memory counts.
+static void spilling_and_resuming_change_nothing(void **state)
+{
+    (void)state;
+    struct lh_model model;
+    struct lh_search_result result;
+    struct lh_check_config config = lh_check_row_find("renew-release-stale")->config;
+    const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
+    char path[512];
+    snprintf(path, sizeof path, "%s/check-checkpoint-%d", directory, (int)getpid());
+    assert_true(lh_model_open(&model, &config));
+    struct lh_search_options options = {
+        .threads = 2, .memory_bytes = 8 << 20, .spill_directory = directory};
+    lh_search_run(&model, &options, &result);
+    assert_int_equal(result.verdict, LH_VERDICT_PASS);
+    assert_int_equal(result.distinct, 204050);
+    assert_int_equal(result.generated, 675110);
+
+    options = (struct lh_search_options){
+        .threads = 1, .memory_bytes = 64 << 20, .checkpoint = path, .time_limit_seconds = 1};
+    options.checkpoint_seconds = 0; // after every level
+    lh_search_run(&model, &options, &result);
+    assert_true(result.verdict == LH_VERDICT_INCOMPLETE || result.verdict == LH_VERDICT_PASS);
+    options = (struct lh_search_options){.threads = 2, .memory_bytes = 64 << 20, .resume = path};
+    lh_search_run(&model, &options, &result);
+    assert_int_equal(result.verdict, LH_VERDICT_PASS);
+    assert_int_equal(result.distinct, 204050);
+    assert_int_equal(result.generated, 675110);
+    assert_int_equal(result.depth, 39);
+    lh_model_close(&model);
+
+    config.max_time = 2;
+    assert_true(lh_model_open(&model, &config));
+    lh_search_run(&model, &options, &result);
+    assert_int_equal(result.verdict, LH_VERDICT_INCOMPLETE);
+    assert_non_null(strstr(result.reason, "not a checkpoint of this configuration"));
+    lh_model_close(&model);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_arguments_are_named),
+        cmocka_unit_test(wrong_constants_are_named),
+        cmocka_unit_test(quorums_must_intersect),
+        cmocka_unit_test(exit_codes_tell_the_verdict),
+        cmocka_unit_test(little_memory_is_incomplete),
+        cmocka_unit_test(spilling_and_resuming_change_nothing),
+    };
+    return cmocka_run_group_tests_name("check_command", tests, NULL, NULL);
+}
