@@ -38,7 +38,8 @@ static int64_t started_ns;         /* for the log */
 #define FAIL(...) (fflush(stdout), fprintf(stderr, __VA_ARGS__), abort())
 
 /* BOOTTIME also counts while the machine is suspended: a sleeping owner's lease must run out. */
-static int64_t clock_read(void) {
+static int64_t clock_read(void)
+{
     static int64_t last_ns;
     struct timespec t;
     if (clock_gettime(CLOCK_BOOTTIME, &t) != 0)
@@ -51,19 +52,22 @@ static int64_t clock_read(void) {
 
 /* T2, T3: clocks may run 1 % fast or slow. A wait of outlast(d) on the fastest clock is no shorter
  * than d on the slowest: d * (1 + rho) <= outlast(d) * (1 - rho), rounded up. */
-static int64_t outlast(int64_t d) {
+static int64_t outlast(int64_t d)
+{
     int64_t slow = 100 - RATE_ERROR_PERCENT;
     return (d * (100 + RATE_ERROR_PERCENT) + slow - 1) / slow;
 }
 
 /* The same inequality seen from the other side: the longest wait that is surely over within d. */
-static int64_t within(int64_t d) {
+static int64_t within(int64_t d)
+{
     return d * (100 - RATE_ERROR_PERCENT) / (100 + RATE_ERROR_PERCENT);
 }
 
 static uint64_t random_state; /* splitmix64 */
 
-static int64_t random_below(int64_t limit) {
+static int64_t random_below(int64_t limit)
+{
     uint64_t z = random_state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -74,11 +78,13 @@ static int64_t random_below(int64_t limit) {
 
 /* T4: a ballot is (counter, restarts, node), compared in that order. No two attempts ever share
  * one, not even in two lives of one node. Zero is no ballot. */
-static uint64_t ballot_make(uint64_t counter, unsigned restarts, int id) {
+static uint64_t ballot_make(uint64_t counter, unsigned restarts, int id)
+{
     return counter << 16 | (uint64_t)restarts << 8 | (uint64_t)id;
 }
 
-static uint64_t ballot_counter(uint64_t ballot) {
+static uint64_t ballot_counter(uint64_t ballot)
+{
     return ballot >> 16;
 }
 
@@ -142,7 +148,8 @@ static struct {
     int count;
 } tally[16];
 
-static void needed(const char *rule) {
+static void needed(const char *rule)
+{
     int i = 0;
     while (tally[i].rule != NULL && strcmp(tally[i].rule, rule) != 0)
         i++;
@@ -171,7 +178,8 @@ static int in_flight;
 
 /* One copy comes soon. One message in four has a twin, and half of the twins come when the attempt,
  * the lease or even the process that they speak for may be gone: no crash empties the wire. */
-static void network_send(struct message m, int64_t now) {
+static void network_send(struct message m, int64_t now)
+{
     int64_t luck = random_below(8), soon_ns = ttl_ns / 60, late_ns = ttl_ns * 3 / 2;
     for (int copies = luck < 2 ? 2 : 1; copies > 0 && in_flight < 1024; copies--) {
         m.due_ns = now + 1 + random_below(copies == 2 && luck == 0 ? late_ns : soon_ns);
@@ -179,7 +187,8 @@ static void network_send(struct message m, int64_t now) {
     }
 }
 
-static void broadcast(const struct node *n, struct message m, int64_t now) {
+static void broadcast(const struct node *n, struct message m, int64_t now)
+{
     m.from = n->id;
     for (m.to = 1; m.to <= NODES; m.to++)
         network_send(m, now);
@@ -195,7 +204,8 @@ static struct {
     int acquisitions, renewals;
 } referee;
 
-static void referee_claim(int id, uint64_t token, int64_t now, int64_t until_ns) {
+static void referee_claim(int id, uint64_t token, int64_t now, int64_t until_ns)
+{
     for (int other = 1; other <= NODES; other++)
         if (referee.token[other] != token && now < referee.until_ns[other])
             FAIL("REFEREE: two owners: node %d claims the lease under token " BALLOT
@@ -217,7 +227,8 @@ static void referee_claim(int id, uint64_t token, int64_t now, int64_t until_ns)
 }
 
 /* After every event: who acts now, by the owners' own learners? */
-static struct node *referee_look(int64_t now) {
+static struct node *referee_look(int64_t now)
+{
     struct node *owner = NULL;
     for (struct node *n = &nodes[1]; n <= &nodes[NODES]; n++) {
         if (!n->alive || n->learner.owner != n->id || now >= n->learner.until_ns)
@@ -232,7 +243,8 @@ static struct node *referee_look(int64_t now) {
 /* ---- Learner --------------------------------------------------------------------------------- */
 
 /* L1 on the owner itself: the absolute deadline that its proposer stored at P1. */
-static void l1_own(struct node *n, int64_t now) {
+static void l1_own(struct node *n, int64_t now)
+{
     const struct proposer *p = &n->proposer;
     referee_claim(n->id, p->token, now, p->deadline_ns);
     n->learner = (struct learner){n->id, p->held, p->token, p->deadline_ns};
@@ -240,7 +252,8 @@ static void l1_own(struct node *n, int64_t now) {
 
 /* L1 elsewhere. To count from the arrival would trust the network to be quick. We count from our
  * own stamp, which the owner had before it computed what remained, and shrink for the rates. */
-static void l1_learn(struct node *n, const struct message *m, int64_t now) {
+static void l1_learn(struct node *n, const struct message *m, int64_t now)
+{
     int64_t until_ns = m->stamp_ns + within(m->left_ns);
     if (m->from == n->id || m->ballot <= n->learner.ballot || now >= until_ns)
         return; /* and the word of an earlier life of ours is no authority in this one */
@@ -249,14 +262,16 @@ static void l1_learn(struct node *n, const struct message *m, int64_t now) {
     n->learner = (struct learner){m->from, m->ballot, m->token, until_ns};
 }
 
-static void l1_forget(struct node *n, uint64_t ballot) {
+static void l1_forget(struct node *n, uint64_t ballot)
+{
     if (ballot >= n->learner.ballot)
         n->learner = (struct learner){.ballot = ballot};
 }
 
 /* ---- Acceptor -------------------------------------------------------------------------------- */
 
-static void t4_observe(struct node *n, uint64_t ballot) {
+static void t4_observe(struct node *n, uint64_t ballot)
+{
     if (n->proposer.counter < ballot_counter(ballot))
         n->proposer.counter = ballot_counter(ballot);
 }
@@ -264,14 +279,16 @@ static void t4_observe(struct node *n, uint64_t ballot) {
 /* Promises only rise, and the disk knows a bound of them: one write for a block of counters (here
  * 100, in a service a million), so hardly any promise waits for it. Exclusion needs none of this;
  * it goes beyond the paper, so that tokens rise even when acceptors crash. */
-static void promise(struct node *n, uint64_t ballot) {
+static void promise(struct node *n, uint64_t ballot)
+{
     if (ballot_counter(ballot) > n->disk.reserved)
         n->disk.reserved = ballot_counter(ballot) + 100;
     n->acceptor.promised = ballot;
     t4_observe(n, ballot);
 }
 
-static void answer(struct node *n, const struct message *request, struct message m, int64_t now) {
+static void answer(struct node *n, const struct message *request, struct message m, int64_t now)
+{
     if (n->disk.restarts > 0 && now - n->booted_ns < ttl_ns)
         FAIL("REFEREE: node %d votes although it lately forgot its votes (A4)\n", n->id);
     if (n->acceptor.answered++ == 0 && n->disk.restarts > 0)
@@ -285,16 +302,19 @@ static void answer(struct node *n, const struct message *request, struct message
 }
 
 /* A rejection tells what was promised, so that the next attempt can start above it (T4). */
-static void reject(struct node *n, const struct message *m, int64_t now, const char *rule) {
+static void reject(struct node *n, const struct message *m, int64_t now, const char *rule)
+{
     needed(rule);
     answer(n, m, (struct message){.kind = REJECTED, .promised = n->acceptor.promised}, now);
 }
 
-static bool record_alive(const struct acceptor *a, int64_t now) {
+static bool record_alive(const struct acceptor *a, int64_t now)
+{
     return a->owner != 0 && now < a->until_ns;
 }
 
-static void a1_prepare(struct node *n, const struct message *m, int64_t now) {
+static void a1_prepare(struct node *n, const struct message *m, int64_t now)
+{
     const struct acceptor *a = &n->acceptor;
     struct message reply = {.kind = PROMISE};
     if (m->ballot < a->promised) {
@@ -310,7 +330,8 @@ static void a1_prepare(struct node *n, const struct message *m, int64_t now) {
     answer(n, m, reply, now);
 }
 
-static void a2_accept(struct node *n, const struct message *m, int64_t now) {
+static void a2_accept(struct node *n, const struct message *m, int64_t now)
+{
     struct acceptor *a = &n->acceptor;
     bool alive = record_alive(a, now), twin = alive && a->ballot == m->ballot;
     bool named = a->owner == m->from && a->ballot == m->base;
@@ -338,7 +359,8 @@ static void a2_accept(struct node *n, const struct message *m, int64_t now) {
 
 /* A3: only the exact lease. A Release that was delayed past its sender's next lease must not clear
  * that one; a Release that overtook its own Accept spends the ballot. */
-static void a3_release(struct node *n, const struct message *m, int64_t now) {
+static void a3_release(struct node *n, const struct message *m, int64_t now)
+{
     struct acceptor *a = &n->acceptor;
     if (m->ballot >= a->promised) {
         promise(n, m->ballot);
@@ -354,7 +376,8 @@ static void a3_release(struct node *n, const struct message *m, int64_t now) {
 
 /* A4, T3: what a crash made us forget belongs to attempts prepared before it, all over after D_P.
  * Until then requests are dropped, not kept. Nor is a D_P served that Q would not cover. */
-static bool a4_silent(struct node *n, const struct message *m, int64_t now) {
+static bool a4_silent(struct node *n, const struct message *m, int64_t now)
+{
     if (now >= n->acceptor.quarantine_until_ns && m->ttl_ns <= ttl_ns)
         return false;
     n->acceptor.dropped++;
@@ -366,7 +389,8 @@ static bool a4_silent(struct node *n, const struct message *m, int64_t now) {
 
 /* P1, T1: td is stored before Prepare leaves. Counted only from the quorum of promises, an attempt
  * could outlive the quarantine of acceptors that forgot those promises: two owners. */
-static void p1_start_acquire(struct node *n, int64_t now) {
+static void p1_start_acquire(struct node *n, int64_t now)
+{
     struct proposer *p = &n->proposer;
     if (p->held != 0 && now >= p->deadline_ns) {
         SAY(now, n->id, "P1", "its lease ended before it could be renewed");
@@ -385,7 +409,8 @@ static void p1_start_acquire(struct node *n, int64_t now) {
 
 /* P5: give up the attempt, keep a lease, retry under a higher ballot; comparing ballots makes late
  * answers harmless. The back-off is random, or two proposers could outbid each other for ever. */
-static void p5_abandon(struct node *n, int64_t now, const char *why) {
+static void p5_abandon(struct node *n, int64_t now, const char *why)
+{
     struct proposer *p = &n->proposer;
     bool holder = p->held != 0 && now < p->deadline_ns;
     SAY(now, n->id, "P5", "abandons " BALLOT ": %s%s", BALLOT_ARGS(p->ballot), why,
@@ -397,12 +422,14 @@ static void p5_abandon(struct node *n, int64_t now, const char *why) {
 }
 
 /* Is the lease that this attempt renews still ours at this very moment? */
-static bool base_held(const struct proposer *p, int64_t now) {
+static bool base_held(const struct proposer *p, int64_t now)
+{
     return p->base != 0 && p->held == p->base && now < p->deadline_ns;
 }
 
 /* What any answer must pass: about the present attempt, and in time. */
-static bool answer_counts(struct node *n, const struct message *m, int64_t now) {
+static bool answer_counts(struct node *n, const struct message *m, int64_t now)
+{
     struct proposer *p = &n->proposer;
     if (p->phase == IDLE || m->ballot != p->ballot) {
         needed("P2, P4: an answer to an attempt that is over ignored");
@@ -418,7 +445,8 @@ static bool answer_counts(struct node *n, const struct message *m, int64_t now) 
 }
 
 /* Records one more acceptor in the set; true when a quorum of different ones is in it. */
-static bool quorum_with(unsigned *set, int from) {
+static bool quorum_with(unsigned *set, int from)
+{
     int members = 0;
     if (*set & 1u << from)
         needed("P2, P4: a second answer of one acceptor not counted");
@@ -428,7 +456,8 @@ static bool quorum_with(unsigned *set, int from) {
     return members >= QUORUM;
 }
 
-static void p3_send_accept(struct node *n, int64_t now) { /* now < td: P2 compared this reading */
+static void p3_send_accept(struct node *n, int64_t now)
+{ /* now < td: P2 compared this reading */
     struct proposer *p = &n->proposer;
     struct message m = {.kind = ACCEPT, .ballot = p->ballot, .base = p->base, .ttl_ns = ttl_ns};
     p->phase = ACCEPTING;
@@ -436,7 +465,8 @@ static void p3_send_accept(struct node *n, int64_t now) { /* now < td: P2 compar
     broadcast(n, m, now);
 }
 
-static void p2_promise(struct node *n, const struct message *m, int64_t now) {
+static void p2_promise(struct node *n, const struct message *m, int64_t now)
+{
     struct proposer *p = &n->proposer;
     if (!answer_counts(n, m, now) || p->phase != PREPARING)
         return;
@@ -457,7 +487,8 @@ static void p2_promise(struct node *n, const struct message *m, int64_t now) {
         p5_abandon(n, now, "another lease is alive");
 }
 
-static void p4_accepted(struct node *n, const struct message *m, int64_t now) {
+static void p4_accepted(struct node *n, const struct message *m, int64_t now)
+{
     struct proposer *p = &n->proposer;
     if (!answer_counts(n, m, now) || !quorum_with(&p->accepted, m->from))
         return;
@@ -487,14 +518,16 @@ static void p4_accepted(struct node *n, const struct message *m, int64_t now) {
     }
 }
 
-static void p_rejected(struct node *n, const struct message *m, int64_t now) {
+static void p_rejected(struct node *n, const struct message *m, int64_t now)
+{
     t4_observe(n, m->promised);
     if (answer_counts(n, m, now) && quorum_with(&n->proposer.refused, m->from))
         p5_abandon(n, now, "refused");
 }
 
 /* P6: first stop acting, then say so, naming the exact lease. Nobody but its owner sends this. */
-static void p6_release(struct node *n, int64_t now) {
+static void p6_release(struct node *n, int64_t now)
+{
     struct message m = {.kind = RELEASE, .ballot = n->proposer.held};
     l1_forget(n, m.ballot);
     referee.until_ns[n->id] = 0;
@@ -508,11 +541,13 @@ static void p6_release(struct node *n, int64_t now) {
 
 /* Proposer, acceptor and learner die together, as in a real process. Its supervisor is quick: the
  * dead owner's lease still runs when the node comes back and knows nothing of it. */
-static void node_crash(struct node *n, int64_t now) {
+static void node_crash(struct node *n, int64_t now)
+{
     *n = (struct node){.id = n->id, .disk = n->disk, .wake_ns = now + ttl_ns / 4};
 }
 
-static void a4_restart(struct node *n, int64_t now) {
+static void a4_restart(struct node *n, int64_t now)
+{
     n->alive = true;
     n->booted_ns = now;
     n->disk.restarts++; /* T4: durable before the first ballot of this life */
@@ -521,12 +556,14 @@ static void a4_restart(struct node *n, int64_t now) {
     SAY(now, n->id, "A4", "restarts without memory: silent for %.1f ms", MILLIS(outlast(ttl_ns)));
 }
 
-static void node_wants(struct node *n, int64_t now) {
+static void node_wants(struct node *n, int64_t now)
+{
     n->proposer.wants = true;
     n->wake_ns = now + random_below(ttl_ns / 10);
 }
 
-static void node_wake(struct node *n, int64_t now) {
+static void node_wake(struct node *n, int64_t now)
+{
     n->wake_ns = NEVER;
     if (!n->alive)
         a4_restart(n, now);
@@ -536,7 +573,8 @@ static void node_wake(struct node *n, int64_t now) {
         p1_start_acquire(n, now);
 }
 
-static void node_deliver(struct node *n, const struct message *m, int64_t now) {
+static void node_deliver(struct node *n, const struct message *m, int64_t now)
+{
     static void (*const handlers[])(struct node *, const struct message *, int64_t) = {
         [PREPARE] = a1_prepare, [ACCEPT] = a2_accept,   [RELEASE] = a3_release,
         [LEARN] = l1_learn,     [PROMISE] = p2_promise, [ACCEPTED] = p4_accepted,
@@ -549,7 +587,8 @@ static void node_deliver(struct node *n, const struct message *m, int64_t now) {
 /* Handles one event, or sleeps until one is due. Messages go before timers on purpose: that order
  * breaks a program whose deadlines are callbacks. Each handler gets one clock reading, taken after
  * its message was received and before anything is sent. */
-static void loop_turn(void) {
+static void loop_turn(void)
+{
     int first = 0;
     struct node *sleeper = &nodes[1];
     for (int i = 1; i < in_flight; i++)
@@ -578,7 +617,8 @@ static int64_t now_ns;     /* of the story: when the last event was over */
 static struct node *owner; /* at that time, if there was one */
 
 /* The story waits for what happens, never for a time. */
-static void next_event(const char *awaited) {
+static void next_event(const char *awaited)
+{
     loop_turn();
     now_ns = clock_read();
     owner = referee_look(now_ns);
@@ -593,11 +633,13 @@ static void next_event(const char *awaited) {
         next_event(#condition);                                                                    \
     while (!(condition))
 
-static bool renewed(const struct node *n, int times) {
+static bool renewed(const struct node *n, int times)
+{
     return n != NULL && n->proposer.phase == IDLE && n->proposer.renewals >= times;
 }
 
-static void story(void) {
+static void story(void)
+{
     AWAIT(renewed(owner, 4)); /* an owner emerges, renews, dies */
     struct node *last = owner;
     int64_t since_ns = now_ns, lease_ns = last->learner.until_ns;
@@ -627,7 +669,8 @@ static void story(void) {
     AWAIT(renewed(owner, 1)); /* and life goes on */
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     random_state = (uint64_t)clock_read() % 1000000;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {

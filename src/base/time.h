@@ -1,6 +1,7 @@
 // Time as two types that cannot be mixed: an instant on one process's clock and a length of time.
-// Every sum saturates, so no deadline can wrap (audit finding 8), and comparison always comes before
-// subtraction. Instants of two processes are never compared: there is no function that could.
+// Every sum saturates, so no deadline can wrap (audit finding 8), and comparison always comes
+// before subtraction. Instants of two processes are never compared: there is no function that
+// could.
 #ifndef LH_BASE_TIME_H
 #define LH_BASE_TIME_H
 

@@ -309,9 +309,9 @@ static uint64_t default_memory(void)
     FILE *file = fopen("/proc/meminfo", "r");
     char line[128];
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        unsigned long long kilobytes;
-        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
-            available = kilobytes * 1024;
+        static const char name[] = "MemAvailable:";
+        if (strncmp(line, name, sizeof name - 1) == 0)
+            available = strtoull(line + sizeof name - 1, NULL, 10) * 1024;
     }
     if (file != NULL)
         fclose(file);

@@ -11,7 +11,8 @@ static const char about[] =
     "lasts until its TTL unless it is renewed. Asked again for the same --holder, the lease that\n"
     "it already has is renewed. Exit code 75: somebody else holds it; 69: no quorum.";
 
-int lh_acquire_command(int argc, char **argv) {
+int lh_acquire_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     struct lh_option_duration ttl = {.given = false};
     struct lh_option_duration wait = {.given = false};

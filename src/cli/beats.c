@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool contains(const int64_t *tokens, size_t count, int64_t token) {
+static bool contains(const int64_t *tokens, size_t count, int64_t token)
+{
     for (size_t i = 0; i < count; i++)
         if (tokens[i] == token)
             return true;
@@ -15,7 +16,8 @@ static bool contains(const int64_t *tokens, size_t count, int64_t token) {
 }
 
 // The span of `token`, a new one if it has none yet, NULL if there is no room.
-static struct lh_beat_span *span_of(struct lh_beats_verdict *verdict, const struct lh_beat *beat) {
+static struct lh_beat_span *span_of(struct lh_beats_verdict *verdict, const struct lh_beat *beat)
+{
     for (size_t i = verdict->span_count; i > 0; i--)
         if (verdict->spans[i - 1].token == beat->token)
             return &verdict->spans[i - 1];
@@ -27,7 +29,8 @@ static struct lh_beat_span *span_of(struct lh_beats_verdict *verdict, const stru
     return span;
 }
 
-static void widen(struct lh_beat_span *span, int64_t boottime_ns) {
+static void widen(struct lh_beat_span *span, int64_t boottime_ns)
+{
     if (boottime_ns < span->first_ns)
         span->first_ns = boottime_ns;
     if (boottime_ns > span->last_ns)
@@ -37,8 +40,8 @@ static void widen(struct lh_beat_span *span, int64_t boottime_ns) {
 
 // Tokens in the order of the file, with refused lines set aside.
 static bool collect(const struct lh_beat *beats, size_t count, const int64_t *stopped,
-                    size_t stopped_count, struct lh_beats_verdict *verdict,
-                    struct lh_error *error) {
+                    size_t stopped_count, struct lh_beats_verdict *verdict, struct lh_error *error)
+{
     int64_t highest = 0;
     for (size_t i = 0; i < count; i++) {
         struct lh_beat_span *span = span_of(verdict, &beats[i]);
@@ -63,7 +66,8 @@ static bool collect(const struct lh_beat *beats, size_t count, const int64_t *st
 
 bool lh_beats_check(const struct lh_beat *beats, size_t count, const int64_t *stopped,
                     size_t stopped_count, struct lh_beats_verdict *ret_verdict,
-                    struct lh_error *error) {
+                    struct lh_error *error)
+{
     memset(ret_verdict, 0, sizeof *ret_verdict);
     if (!collect(beats, count, stopped, stopped_count, ret_verdict, error))
         return false;
@@ -87,7 +91,8 @@ bool lh_beats_check(const struct lh_beat *beats, size_t count, const int64_t *st
 }
 
 // Decimal digits to a positive int64; moves *at past them.
-static bool number(const char **at, const char *end, int64_t *ret_number) {
+static bool number(const char **at, const char *end, int64_t *ret_number)
+{
     int64_t value = 0;
     const char *start = *at;
     for (; *at < end && **at >= '0' && **at <= '9'; ++*at) {
@@ -100,7 +105,8 @@ static bool number(const char **at, const char *end, int64_t *ret_number) {
     return *at > start && value > 0;
 }
 
-bool lh_beat_parse(const char *line, size_t size, struct lh_beat *ret_beat) {
+bool lh_beat_parse(const char *line, size_t size, struct lh_beat *ret_beat)
+{
     const char *at = line;
     const char *end = line + size;
     struct lh_beat beat;
@@ -112,7 +118,8 @@ bool lh_beat_parse(const char *line, size_t size, struct lh_beat *ret_beat) {
 }
 
 bool lh_beats_read(const char *path, struct lh_beat **ret_beats, size_t *ret_count,
-                   struct lh_error *error) {
+                   struct lh_error *error)
+{
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return lh_error_set(error, "cannot read %s: %s", path, strerror(errno));

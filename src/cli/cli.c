@@ -34,14 +34,16 @@ static const struct lh_command commands[] = {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
-static const struct lh_command *find(const char *name) {
+static const struct lh_command *find(const char *name)
+{
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
 }
 
-static void print_help(FILE *where) {
+static void print_help(FILE *where)
+{
     fprintf(where, "Usage: leasehold COMMAND [ARGUMENTS]\n\n"
                    "Gives exactly one of many processes the right to act, for a bounded time.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
@@ -53,7 +55,8 @@ static void print_help(FILE *where) {
             "hello -- sleep 60` in another.\n");
 }
 
-static int unknown(const char *typed) {
+static int unknown(const char *typed)
+{
     const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].summary != NULL ? commands[i].name : NULL;
@@ -66,7 +69,8 @@ static int unknown(const char *typed) {
     return LH_EXIT_USAGE;
 }
 
-static int help_command(int argc, char **argv) {
+static int help_command(int argc, char **argv)
+{
     if (argc > 1) {
         const struct lh_command *command = find(argv[1]);
         char option[] = "--help";
@@ -80,14 +84,16 @@ static int help_command(int argc, char **argv) {
     return LH_EXIT_OK;
 }
 
-static int version_command(int argc, char **argv) {
+static int version_command(int argc, char **argv)
+{
     (void)argc;
     (void)argv;
     printf("leasehold " VERSION "\n");
     return LH_EXIT_OK;
 }
 
-int lh_cli_main(int argc, char **argv) {
+int lh_cli_main(int argc, char **argv)
+{
     if (argc < 2) {
         print_help(stderr);
         return LH_EXIT_USAGE;

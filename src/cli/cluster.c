@@ -26,12 +26,13 @@
 
 // --- programs ---
 
-static bool executable(const char *path) {
+static bool executable(const char *path)
+{
     return access(path, X_OK) == 0;
 }
 
-bool lh_cluster_find_program(const char *name, char *ret_path, size_t size,
-                             struct lh_error *error) {
+bool lh_cluster_find_program(const char *name, char *ret_path, size_t size, struct lh_error *error)
+{
     char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length > 0) {
@@ -59,7 +60,8 @@ bool lh_cluster_find_program(const char *name, char *ret_path, size_t size,
 // --- ports ---
 
 // Binds 127.0.0.1:port (0: any); -1 if it is taken.
-static int bind_loopback(int type, uint16_t port, uint16_t *ret_port) {
+static int bind_loopback(int type, uint16_t port, uint16_t *ret_port)
+{
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(port),
                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
@@ -78,7 +80,8 @@ static int bind_loopback(int type, uint16_t port, uint16_t *ret_port) {
 
 // A port that is free for UDP and TCP. Both sockets stay open, so that the next call finds another
 // one; the caller closes them once all ports are chosen.
-static bool reserve_port(int fds[2], uint16_t *ret_port) {
+static bool reserve_port(int fds[2], uint16_t *ret_port)
+{
     for (int attempt = 0; attempt < 64; attempt++) {
         uint16_t port;
         fds[0] = bind_loopback(SOCK_STREAM, 0, &port);
@@ -94,7 +97,8 @@ static bool reserve_port(int fds[2], uint16_t *ret_port) {
     return false;
 }
 
-static bool choose_ports(struct lh_cluster *cluster, struct lh_error *error) {
+static bool choose_ports(struct lh_cluster *cluster, struct lh_error *error)
+{
     int fds[LH_CLUSTER_NODES_MOST * 2][2];
     int reserved = 0;
     bool good = true;
@@ -114,7 +118,8 @@ static bool choose_ports(struct lh_cluster *cluster, struct lh_error *error) {
 
 // --- files ---
 
-static bool is_empty_directory(const char *path) {
+static bool is_empty_directory(const char *path)
+{
     DIR *directory = opendir(path);
     if (directory == NULL)
         return false;
@@ -126,7 +131,8 @@ static bool is_empty_directory(const char *path) {
 }
 
 static bool make_directory(struct lh_cluster *cluster, const char *directory,
-                           struct lh_error *error) {
+                           struct lh_error *error)
+{
     size_t size = sizeof cluster->directory;
     if (directory == NULL) {
         const char *where = getenv("TMPDIR");
@@ -157,7 +163,8 @@ static bool make_directory(struct lh_cluster *cluster, const char *directory,
 }
 
 static bool write_config(const struct lh_cluster *cluster, const struct lh_cluster_node *node,
-                         const char *max_ttl, struct lh_error *error) {
+                         const char *max_ttl, struct lh_error *error)
+{
     FILE *file = fopen(node->config, "we");
     if (file == NULL)
         return lh_error_set(error, "cannot write %s: %s", node->config, strerror(errno));
@@ -176,7 +183,8 @@ static bool write_config(const struct lh_cluster *cluster, const struct lh_clust
     return good || lh_error_set(error, "cannot write %s: %s", node->config, strerror(errno));
 }
 
-static bool write_files(struct lh_cluster *cluster, const char *max_ttl, struct lh_error *error) {
+static bool write_files(struct lh_cluster *cluster, const char *max_ttl, struct lh_error *error)
+{
     char path[LH_CLUSTER_PATH_BYTES + 16];
     struct lh_keyring keyring;
     if (!lh_keyring_generate(&keyring, error))
@@ -194,7 +202,8 @@ static bool write_files(struct lh_cluster *cluster, const char *max_ttl, struct 
 }
 
 bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
-                     struct lh_cluster *ret_cluster, struct lh_error *error) {
+                     struct lh_cluster *ret_cluster, struct lh_error *error)
+{
     struct lh_cluster *cluster = ret_cluster;
     memset(cluster, 0, sizeof *cluster);
     cluster->count = count;
@@ -221,7 +230,8 @@ bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
 // --- processes ---
 
 static _Noreturn void become_daemon(const struct lh_cluster *cluster,
-                                    const struct lh_cluster_node *node, int log, pid_t parent) {
+                                    const struct lh_cluster_node *node, int log, pid_t parent)
+{
     sigset_t none;
     sigemptyset(&none);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -239,7 +249,8 @@ static _Noreturn void become_daemon(const struct lh_cluster *cluster,
 }
 
 bool lh_cluster_start(struct lh_cluster *cluster, struct lh_cluster_node *node,
-                      struct lh_error *error) {
+                      struct lh_error *error)
+{
     int pipe_fds[2];
     pid_t parent = getpid();
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
@@ -262,12 +273,14 @@ bool lh_cluster_start(struct lh_cluster *cluster, struct lh_cluster_node *node,
     return true;
 }
 
-void lh_cluster_signal(struct lh_cluster_node *node, int signal) {
+void lh_cluster_signal(struct lh_cluster_node *node, int signal)
+{
     if (node->pid > 0)
         kill(node->pid, signal);
 }
 
-bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status) {
+bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status)
+{
     if (node->pid == 0 || waitpid(node->pid, ret_status, WNOHANG) != node->pid)
         return false;
     node->pid = 0;
@@ -276,7 +289,8 @@ bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status) {
 
 void lh_cluster_read_log(struct lh_cluster_node *node, void *context,
                          void (*line)(void *context, const struct lh_cluster_node *node,
-                                      const char *text)) {
+                                      const char *text))
+{
     char buffer[4096];
     for (ssize_t size; node->log_fd >= 0;) {
         size = read(node->log_fd, buffer, sizeof buffer);
@@ -301,7 +315,8 @@ void lh_cluster_read_log(struct lh_cluster_node *node, void *context,
 }
 
 bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration timeout,
-                      char ret_state[32], int64_t *ret_quarantine_left_ms) {
+                      char ret_state[32], int64_t *ret_quarantine_left_ms)
+{
     static const char *const words[] = {"CLUSTER", "STATUS"};
     struct lh_client *client;
     struct lh_error error;
@@ -324,13 +339,15 @@ bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration tim
 
 // --- the end ---
 
-static void ignore_line(void *context, const struct lh_cluster_node *node, const char *text) {
+static void ignore_line(void *context, const struct lh_cluster_node *node, const char *text)
+{
     (void)context;
     (void)node;
     (void)text;
 }
 
-static bool all_ended(struct lh_cluster *cluster) {
+static bool all_ended(struct lh_cluster *cluster)
+{
     bool ended = true;
     for (int i = 0; i < cluster->count; i++) {
         int status;
@@ -341,7 +358,8 @@ static bool all_ended(struct lh_cluster *cluster) {
     return ended;
 }
 
-static void end_all(struct lh_cluster *cluster, int signal, struct lh_duration patience) {
+static void end_all(struct lh_cluster *cluster, int signal, struct lh_duration patience)
+{
     struct lh_instant give_up = lh_after(lh_clock_now(), patience);
     for (int i = 0; i < cluster->count; i++) {
         lh_cluster_signal(&cluster->nodes[i], signal);
@@ -351,7 +369,8 @@ static void end_all(struct lh_cluster *cluster, int signal, struct lh_duration p
         poll(NULL, 0, 5);
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
     (void)status;
     (void)kind;
     if (where->level > 0)
@@ -360,7 +379,8 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 }
 
 // The directory was made here or found empty: whatever is in it now came from us.
-static void remove_files(struct lh_cluster *cluster) {
+static void remove_files(struct lh_cluster *cluster)
+{
     if (cluster->directory[0] == '\0')
         return;
     nftw(cluster->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
@@ -369,7 +389,8 @@ static void remove_files(struct lh_cluster *cluster) {
     cluster->directory[0] = '\0';
 }
 
-void lh_cluster_close(struct lh_cluster *cluster) {
+void lh_cluster_close(struct lh_cluster *cluster)
+{
     end_all(cluster, SIGTERM, (struct lh_duration){STOP_PATIENCE_NS});
     end_all(cluster, SIGKILL, (struct lh_duration){STOP_PATIENCE_NS});
     for (int i = 0; i < cluster->count; i++) {

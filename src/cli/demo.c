@@ -38,15 +38,18 @@ struct demo {
 };
 
 // The stage's callbacks get the stage, which is the demo's first member.
-static struct demo *demo_of(struct lh_demo_stage *stage) {
+static struct demo *demo_of(struct lh_demo_stage *stage)
+{
     return (struct demo *)stage;
 }
 
-static void tell(struct demo *demo, const char *text) {
+static void tell(struct demo *demo, const char *text)
+{
     lh_timeline_event(&demo->stage.timeline, lh_clock_now(), "%s", text);
 }
 
-static bool broke(struct demo *demo, const char *what) {
+static bool broke(struct demo *demo, const char *what)
+{
     struct lh_demo_stage *stage = &demo->stage;
     if (stage->interrupted) {
         tell(demo, "interrupted");
@@ -66,7 +69,8 @@ static bool broke(struct demo *demo, const char *what) {
 
 // --- what the scenario waits for ---
 
-static bool node_serves(struct lh_demo_stage *stage, int node) {
+static bool node_serves(struct lh_demo_stage *stage, int node)
+{
     char state[32];
     int64_t left_ms = 0;
     bool answered = lh_cluster_state(&stage->cluster.nodes[node], lh_ms(200), state, &left_ms);
@@ -74,28 +78,33 @@ static bool node_serves(struct lh_demo_stage *stage, int node) {
     return answered && strcmp(state, "serving") == 0;
 }
 
-static bool all_serve(struct lh_demo_stage *stage) {
+static bool all_serve(struct lh_demo_stage *stage)
+{
     for (int i = 0; i < LH_DEMO_NODES; i++)
         if (stage->cluster.nodes[i].pid == 0 || !node_serves(stage, i))
             return false;
     return true;
 }
 
-static bool victim_serves(struct lh_demo_stage *stage) {
+static bool victim_serves(struct lh_demo_stage *stage)
+{
     return node_serves(stage, demo_of(stage)->victim);
 }
 
-static bool somebody_holds(struct lh_demo_stage *stage) {
+static bool somebody_holds(struct lh_demo_stage *stage)
+{
     return stage->token > demo_of(stage)->old_token;
 }
 
-static bool victim_ended(struct lh_demo_stage *stage) {
+static bool victim_ended(struct lh_demo_stage *stage)
+{
     const struct lh_demo_wrapper *wrapper = &stage->wrappers[demo_of(stage)->victim];
     return wrapper->pid == 0 || !lh_before(wrapper->ended_at, demo_of(stage)->fault);
 }
 
 // Waits for another holder after a fault and says how long it took.
-static bool await_takeover(struct demo *demo, double *ret_seconds) {
+static bool await_takeover(struct demo *demo, double *ret_seconds)
+{
     struct lh_demo_stage *stage = &demo->stage;
     if (!lh_demo_watch(stage, somebody_holds, lh_ms(6000)))
         return broke(demo, "nobody took the lease over within 6 s");
@@ -111,7 +120,8 @@ static bool await_takeover(struct demo *demo, double *ret_seconds) {
 
 // --- the three parts ---
 
-static bool first_owner(struct demo *demo) {
+static bool first_owner(struct demo *demo)
+{
     struct lh_demo_stage *stage = &demo->stage;
     struct lh_error error;
     if (!lh_demo_watch(stage, all_serve, lh_ms(5000)))
@@ -125,13 +135,15 @@ static bool first_owner(struct demo *demo) {
     return !stage->interrupted || broke(demo, "");
 }
 
-static void begin_fault(struct demo *demo) {
+static void begin_fault(struct demo *demo)
+{
     demo->victim = demo->stage.holder;
     demo->old_token = demo->stage.token;
     demo->fault = lh_clock_now();
 }
 
-static bool daemon_killed(struct demo *demo) {
+static bool daemon_killed(struct demo *demo)
+{
     struct lh_demo_stage *stage = &demo->stage;
     struct lh_error error;
     begin_fault(demo);
@@ -162,7 +174,8 @@ static bool daemon_killed(struct demo *demo) {
     return !stage->interrupted || broke(demo, "");
 }
 
-static bool owner_stopped(struct demo *demo) {
+static bool owner_stopped(struct demo *demo)
+{
     struct lh_demo_stage *stage = &demo->stage;
     begin_fault(demo);
     demo->stopped = demo->old_token;
@@ -193,7 +206,8 @@ static bool owner_stopped(struct demo *demo) {
 
 // --- the judgement ---
 
-static bool judge(struct demo *demo) {
+static bool judge(struct demo *demo)
+{
     static struct lh_beats_verdict verdict;
     struct lh_beat *beats = NULL;
     size_t count = 0;
@@ -222,7 +236,8 @@ static bool judge(struct demo *demo) {
     return true;
 }
 
-static bool play(struct demo *demo) {
+static bool play(struct demo *demo)
+{
     bool played = first_owner(demo) && daemon_killed(demo) && owner_stopped(demo);
     bool interrupted = demo->stage.interrupted;
     bool judged = judge(demo);
@@ -233,7 +248,8 @@ static bool play(struct demo *demo) {
     return !interrupted;
 }
 
-int lh_demo_command(int argc, char **argv) {
+int lh_demo_command(int argc, char **argv)
+{
     static struct demo demo;
     struct lh_parsed parsed;
     struct lh_error error;

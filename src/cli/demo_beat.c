@@ -20,13 +20,15 @@
 #define BEAT_NS (10 * LH_NS_PER_MS)
 
 // One write, so that beats of several processes never mix in the file.
-static bool beat(int file, const char *token) {
+static bool beat(int file, const char *token)
+{
     char line[64];
     int size = snprintf(line, sizeof line, "%s %" PRId64 "\n", token, lh_clock_now().ns);
     return write(file, line, (size_t)size) == (ssize_t)size;
 }
 
-int lh_demo_beat_command(int argc, char **argv) {
+int lh_demo_beat_command(int argc, char **argv)
+{
     struct lh_parsed parsed;
     int exit_code;
     const struct lh_syntax syntax = {
@@ -65,7 +67,8 @@ int lh_demo_beat_command(int argc, char **argv) {
 }
 
 // "5,9": the tokens of holders that were stopped. Returns how many, or -1.
-static int parse_tokens(const char *text, int64_t *tokens, int most) {
+static int parse_tokens(const char *text, int64_t *tokens, int most)
+{
     int count = 0;
     while (text != NULL && count < most) {
         const char *comma = strchr(text, ',');
@@ -78,7 +81,8 @@ static int parse_tokens(const char *text, int64_t *tokens, int most) {
     return text == NULL ? count : -1;
 }
 
-int lh_demo_check_command(int argc, char **argv) {
+int lh_demo_check_command(int argc, char **argv)
+{
     static struct lh_beats_verdict verdict;
     struct lh_parsed parsed;
     const char *stopped_text = NULL;

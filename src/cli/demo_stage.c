@@ -23,7 +23,8 @@
 // --- wrappers ---
 
 static _Noreturn void become_wrapper(const struct lh_demo_stage *stage, int node, int output,
-                                     pid_t parent) {
+                                     pid_t parent)
+{
     char endpoint[160];
     sigset_t none;
     sigemptyset(&none);
@@ -42,7 +43,8 @@ static _Noreturn void become_wrapper(const struct lh_demo_stage *stage, int node
     _exit(LH_EXIT_NOT_FOUND);
 }
 
-static bool start_wrapper(struct lh_demo_stage *stage, int node, struct lh_error *error) {
+static bool start_wrapper(struct lh_demo_stage *stage, int node, struct lh_error *error)
+{
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     int pipe_fds[2];
     pid_t parent = getpid();
@@ -66,7 +68,8 @@ static bool start_wrapper(struct lh_demo_stage *stage, int node, struct lh_error
     return true;
 }
 
-bool lh_demo_start_wrappers(struct lh_demo_stage *stage, struct lh_error *error) {
+bool lh_demo_start_wrappers(struct lh_demo_stage *stage, struct lh_error *error)
+{
     for (int i = 0; i < LH_DEMO_NODES; i++)
         if (stage->wrappers[i].pid == 0 && stage->cluster.nodes[i].pid != 0 &&
             !start_wrapper(stage, i, error))
@@ -74,7 +77,8 @@ bool lh_demo_start_wrappers(struct lh_demo_stage *stage, struct lh_error *error)
     return true;
 }
 
-static void take_wrapper_line(struct lh_demo_stage *stage, int node, const char *line) {
+static void take_wrapper_line(struct lh_demo_stage *stage, int node, const char *line)
+{
     static const char prefix[] = "leasehold run: 'demo' ";
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     if (strncmp(line, "pid ", 4) == 0) { // demo-beat: pid N token N
@@ -89,7 +93,8 @@ static void take_wrapper_line(struct lh_demo_stage *stage, int node, const char 
     lh_timeline_event(&stage->timeline, lh_clock_now(), "wrapper %d says: %s", node + 1, line);
 }
 
-static void read_wrapper(struct lh_demo_stage *stage, int node) {
+static void read_wrapper(struct lh_demo_stage *stage, int node)
+{
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     char byte;
     while (wrapper->output >= 0) {
@@ -110,7 +115,8 @@ static void read_wrapper(struct lh_demo_stage *stage, int node) {
     }
 }
 
-static void reap_wrapper(struct lh_demo_stage *stage, int node) {
+static void reap_wrapper(struct lh_demo_stage *stage, int node)
+{
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     int status;
     if (wrapper->pid == 0 || waitpid(wrapper->pid, &status, WNOHANG) != wrapper->pid)
@@ -127,7 +133,8 @@ static void reap_wrapper(struct lh_demo_stage *stage, int node) {
 }
 
 // As a supervisor would: a wrapper that ended is started again once its daemon runs.
-static void restart_wrapper(struct lh_demo_stage *stage, int node) {
+static void restart_wrapper(struct lh_demo_stage *stage, int node)
+{
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     struct lh_error error;
     struct lh_duration pause = {RESTART_AFTER_NS};
@@ -140,12 +147,14 @@ static void restart_wrapper(struct lh_demo_stage *stage, int node) {
 // --- beats ---
 
 // The node that issued a token is in its last byte, and each wrapper talks only to its own node.
-static int node_of(int64_t token) {
+static int node_of(int64_t token)
+{
     int node = (int)(token & 0xff) - 1;
     return node >= 0 && node < LH_DEMO_NODES ? node : -1;
 }
 
-static void take_beat(struct lh_demo_stage *stage, const struct lh_beat *beat) {
+static void take_beat(struct lh_demo_stage *stage, const struct lh_beat *beat)
+{
     struct lh_instant at = {beat->boottime_ns};
     int node = node_of(beat->token);
     if (node < 0 || beat->token < stage->token)
@@ -162,7 +171,8 @@ static void take_beat(struct lh_demo_stage *stage, const struct lh_beat *beat) {
     lh_timeline_mark(&stage->timeline, (size_t)node, at, LH_TIMELINE_HOLDING);
 }
 
-static void read_beats(struct lh_demo_stage *stage) {
+static void read_beats(struct lh_demo_stage *stage)
+{
     char buffer[4096];
     ssize_t size;
     while ((size = read(stage->beats_fd, buffer, sizeof buffer)) > 0) {
@@ -182,14 +192,16 @@ static void read_beats(struct lh_demo_stage *stage) {
 
 // --- watching ---
 
-static void keep_daemon_line(void *context, const struct lh_cluster_node *node, const char *text) {
+static void keep_daemon_line(void *context, const struct lh_cluster_node *node, const char *text)
+{
     struct lh_demo_stage *stage = context;
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node->id - 1];
     size_t slot = wrapper->log_lines++ % LH_DEMO_LINES_KEPT;
     snprintf(wrapper->log[slot], sizeof wrapper->log[slot], "%s", text);
 }
 
-static void mark_now(struct lh_demo_stage *stage) {
+static void mark_now(struct lh_demo_stage *stage)
+{
     struct lh_instant now = lh_clock_now();
     for (int i = 0; i < LH_DEMO_NODES; i++) {
         enum lh_timeline_mark mark = LH_TIMELINE_NOTHING;
@@ -206,14 +218,16 @@ static void mark_now(struct lh_demo_stage *stage) {
     lh_timeline_draw(&stage->timeline, now);
 }
 
-static void take_signals(struct lh_demo_stage *stage) {
+static void take_signals(struct lh_demo_stage *stage)
+{
     struct signalfd_siginfo info;
     while (read(stage->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo != SIGCHLD)
             stage->interrupted = true;
 }
 
-static void look(struct lh_demo_stage *stage) {
+static void look(struct lh_demo_stage *stage)
+{
     take_signals(stage);
     read_beats(stage);
     for (int i = 0; i < LH_DEMO_NODES; i++) {
@@ -229,7 +243,8 @@ static void look(struct lh_demo_stage *stage) {
 }
 
 bool lh_demo_watch(struct lh_demo_stage *stage, bool (*done)(struct lh_demo_stage *stage),
-                   struct lh_duration timeout) {
+                   struct lh_duration timeout)
+{
     struct lh_instant end = lh_after(lh_clock_now(), timeout);
     for (;;) {
         look(stage);
@@ -244,7 +259,8 @@ bool lh_demo_watch(struct lh_demo_stage *stage, bool (*done)(struct lh_demo_stag
     }
 }
 
-void lh_demo_signal_all(struct lh_demo_stage *stage, int node, int signal) {
+void lh_demo_signal_all(struct lh_demo_stage *stage, int node, int signal)
+{
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     if (wrapper->pid != 0 && wrapper->command > 0)
         kill(wrapper->command, signal);
@@ -255,7 +271,8 @@ void lh_demo_signal_all(struct lh_demo_stage *stage, int node, int signal) {
 
 // --- beginning and end ---
 
-static bool open_signals(struct lh_demo_stage *stage) {
+static bool open_signals(struct lh_demo_stage *stage)
+{
     sigset_t watched;
     sigemptyset(&watched);
     sigaddset(&watched, SIGINT);
@@ -267,7 +284,8 @@ static bool open_signals(struct lh_demo_stage *stage) {
     return stage->signal_fd >= 0;
 }
 
-static bool open_files(struct lh_demo_stage *stage, struct lh_error *error) {
+static bool open_files(struct lh_demo_stage *stage, struct lh_error *error)
+{
     ssize_t size = readlink("/proc/self/exe", stage->self, sizeof stage->self - 1);
     if (size <= 0)
         return lh_error_set(error, "cannot find this program's path in /proc: %s", strerror(errno));
@@ -280,7 +298,8 @@ static bool open_files(struct lh_demo_stage *stage, struct lh_error *error) {
 }
 
 bool lh_demo_stage_open(struct lh_demo_stage *stage, struct lh_duration length,
-                        struct lh_error *error) {
+                        struct lh_error *error)
+{
     memset(stage, 0, sizeof *stage);
     stage->ttl = "1s";
     stage->beats_fd = stage->signal_fd = stage->holder = -1;
@@ -299,14 +318,16 @@ bool lh_demo_stage_open(struct lh_demo_stage *stage, struct lh_duration length,
     return good;
 }
 
-static bool wrappers_ended(struct lh_demo_stage *stage) {
+static bool wrappers_ended(struct lh_demo_stage *stage)
+{
     for (int i = 0; i < LH_DEMO_NODES; i++)
         if (stage->wrappers[i].pid != 0)
             return false;
     return true;
 }
 
-void lh_demo_end_wrappers(struct lh_demo_stage *stage) {
+void lh_demo_end_wrappers(struct lh_demo_stage *stage)
+{
     static const int signals[] = {SIGTERM, SIGKILL};
     stage->ending = true;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
@@ -322,7 +343,8 @@ void lh_demo_end_wrappers(struct lh_demo_stage *stage) {
     stage->timeline.drawn = false; // the picture stays as it is, and what follows stands below it
 }
 
-void lh_demo_stage_close(struct lh_demo_stage *stage) {
+void lh_demo_stage_close(struct lh_demo_stage *stage)
+{
     lh_demo_end_wrappers(stage);
     lh_cluster_close(&stage->cluster);
     for (int i = 0; i < LH_DEMO_NODES; i++)

@@ -23,7 +23,8 @@ static const char *const pretty[] = {
 static const char *const colours[] = {"\033[32m", "\033[33m", "\033[36m", "\033[35m",
                                       "\033[34m", "\033[31m", "\033[37m"};
 
-static bool locale_is_utf8(void) {
+static bool locale_is_utf8(void)
+{
     const char *locale = getenv("LC_ALL");
     if (locale == NULL || locale[0] == '\0')
         locale = getenv("LC_CTYPE");
@@ -33,7 +34,8 @@ static bool locale_is_utf8(void) {
 }
 
 void lh_timeline_open(struct lh_timeline *timeline, size_t rows, struct lh_instant begin,
-                      struct lh_duration length) {
+                      struct lh_duration length)
+{
     struct winsize size = {.ws_col = 0};
     memset(timeline, 0, sizeof *timeline);
     timeline->rows = rows;
@@ -51,7 +53,8 @@ void lh_timeline_open(struct lh_timeline *timeline, size_t rows, struct lh_insta
 }
 
 // The demo takes longer than planned: two columns become one.
-static void halve(struct lh_timeline *timeline) {
+static void halve(struct lh_timeline *timeline)
+{
     for (size_t row = 0; row < timeline->rows; row++) {
         unsigned char *marks = timeline->marks[row];
         for (size_t i = 0; i < LH_TIMELINE_COLUMNS_MOST; i++) {
@@ -65,7 +68,8 @@ static void halve(struct lh_timeline *timeline) {
 }
 
 void lh_timeline_mark(struct lh_timeline *timeline, size_t row, struct lh_instant at,
-                      enum lh_timeline_mark mark) {
+                      enum lh_timeline_mark mark)
+{
     struct lh_duration since = lh_left(timeline->begin, at);
     while (since.ns >= timeline->length.ns)
         halve(timeline);
@@ -74,14 +78,15 @@ void lh_timeline_mark(struct lh_timeline *timeline, size_t row, struct lh_instan
         timeline->marks[row][column] = (unsigned char)mark;
 }
 
-static void erase(struct lh_timeline *timeline) {
+static void erase(struct lh_timeline *timeline)
+{
     if (timeline->on_screen)
         printf("\033[%zuA\r\033[J", timeline->rows + 2);
     timeline->on_screen = false;
 }
 
-void lh_timeline_event(struct lh_timeline *timeline, struct lh_instant at, const char *format,
-                       ...) {
+void lh_timeline_event(struct lh_timeline *timeline, struct lh_instant at, const char *format, ...)
+{
     va_list arguments;
     erase(timeline);
     printf("%7.3fs  ", (double)lh_left(timeline->begin, at).ns / 1e9);
@@ -93,7 +98,8 @@ void lh_timeline_event(struct lh_timeline *timeline, struct lh_instant at, const
     fflush(stdout);
 }
 
-void lh_timeline_row(const struct lh_timeline *timeline, size_t row, size_t columns, char *ret) {
+void lh_timeline_row(const struct lh_timeline *timeline, size_t row, size_t columns, char *ret)
+{
     const char *const *signs = timeline->unicode ? pretty : plain;
     for (size_t i = 0; i < columns; i++) {
         const char *sign = signs[timeline->marks[row][i]];
@@ -104,7 +110,8 @@ void lh_timeline_row(const struct lh_timeline *timeline, size_t row, size_t colu
     *ret = '\0';
 }
 
-void lh_timeline_draw(struct lh_timeline *timeline, struct lh_instant now) {
+void lh_timeline_draw(struct lh_timeline *timeline, struct lh_instant now)
+{
     char text[LH_TIMELINE_COLUMNS_MOST * 3 + 1];
     if (!timeline->drawn)
         return;

@@ -14,13 +14,15 @@
 #include "cli/exit.h"
 #include "cli/options.h"
 
-static void print_line(void *context, const struct lh_cluster_node *node, const char *text) {
+static void print_line(void *context, const struct lh_cluster_node *node, const char *text)
+{
     (void)context;
     printf("node%d | %s\n", node->id, text);
     fflush(stdout);
 }
 
-static void print_welcome(const struct lh_cluster *cluster) {
+static void print_welcome(const struct lh_cluster *cluster)
+{
     printf("%d nodes in %s, max-ttl 3s. Try, in another terminal:\n\n", cluster->count,
            cluster->directory);
     printf("  export LEASEHOLD_CONNECT=");
@@ -38,7 +40,8 @@ static void print_welcome(const struct lh_cluster *cluster) {
     fflush(stdout);
 }
 
-static void note_ended(struct lh_cluster *cluster) {
+static void note_ended(struct lh_cluster *cluster)
+{
     for (int i = 0; i < cluster->count; i++) {
         struct lh_cluster_node *node = &cluster->nodes[i];
         int status;
@@ -55,7 +58,8 @@ static void note_ended(struct lh_cluster *cluster) {
 }
 
 // Passes log lines on until a signal asks for the end.
-static void watch(struct lh_cluster *cluster, int signal_fd) {
+static void watch(struct lh_cluster *cluster, int signal_fd)
+{
     for (;;) {
         struct pollfd wanted[LH_CLUSTER_NODES_MOST + 1] = {{.fd = signal_fd, .events = POLLIN}};
         for (int i = 0; i < cluster->count; i++)
@@ -71,7 +75,8 @@ static void watch(struct lh_cluster *cluster, int signal_fd) {
     }
 }
 
-static int run_cluster(struct lh_cluster *cluster, int signal_fd) {
+static int run_cluster(struct lh_cluster *cluster, int signal_fd)
+{
     struct lh_error error;
     for (int i = 0; i < cluster->count; i++) {
         if (!lh_cluster_start(cluster, &cluster->nodes[i], &error)) {
@@ -84,7 +89,8 @@ static int run_cluster(struct lh_cluster *cluster, int signal_fd) {
     return LH_EXIT_OK;
 }
 
-int lh_dev_command(int argc, char **argv) {
+int lh_dev_command(int argc, char **argv)
+{
     static struct lh_cluster cluster;
     struct lh_parsed parsed;
     struct lh_error error;

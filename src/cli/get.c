@@ -8,7 +8,8 @@
 #include "cli/lease_table.h"
 #include "cli/session.h"
 
-static int print_lease(const struct lh_resp_value *reply, const char *name, bool json) {
+static int print_lease(const struct lh_resp_value *reply, const char *name, bool json)
+{
     struct lh_answer answer;
     if (json)
         return lh_json_print(lh_reply_json(reply));
@@ -43,7 +44,8 @@ static int print_lease(const struct lh_resp_value *reply, const char *name, bool
     return LH_EXIT_OK;
 }
 
-int lh_get_command(int argc, char **argv) {
+int lh_get_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     const struct lh_option options[] = {LH_COMMON_OPTIONS(common)};
     const struct lh_syntax syntax = {

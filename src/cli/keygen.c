@@ -12,13 +12,15 @@
 #include "cli/options.h"
 #include "os/keyring.h"
 
-static int failed(const char *why) {
+static int failed(const char *why)
+{
     fprintf(stderr, "leasehold keygen: %s\n", why);
     return LH_EXIT_FAILED;
 }
 
 // A keyring that others can read is none.
-static void warn_about_mode(void) {
+static void warn_about_mode(void)
+{
     struct stat output;
     if (fstat(STDOUT_FILENO, &output) == 0 && S_ISREG(output.st_mode) &&
         (output.st_mode & 077) != 0)
@@ -26,7 +28,8 @@ static void warn_about_mode(void) {
                         "name it: leasehold keygen FILE\n");
 }
 
-static int print(const struct lh_keyring *keyring, bool key_only) {
+static int print(const struct lh_keyring *keyring, bool key_only)
+{
     char text[LH_KEYRING_TEXT_MAX];
     if (key_only) {
         char key[2 * LH_KEY_BYTES + 1];
@@ -41,7 +44,8 @@ static int print(const struct lh_keyring *keyring, bool key_only) {
     return LH_EXIT_OK;
 }
 
-int lh_keygen_command(int argc, char **argv) {
+int lh_keygen_command(int argc, char **argv)
+{
     struct lh_parsed parsed;
     bool key_only = false;
     int exit_code;

@@ -3,13 +3,15 @@
 
 #include <inttypes.h>
 
-static int64_t integer(const struct lh_resp_value *map, const char *key) {
+static int64_t integer(const struct lh_resp_value *map, const char *key)
+{
     int64_t number = 0;
     lh_resp_as_integer(lh_resp_get(map, key), &number);
     return number;
 }
 
-static void add_text(struct lh_table *table, const struct lh_resp_value *map, const char *key) {
+static void add_text(struct lh_table *table, const struct lh_resp_value *map, const char *key)
+{
     struct lh_slice text = {NULL, 0};
     if (lh_resp_as_text(lh_resp_get(map, key), &text) && text.size_bytes > 0)
         lh_table_add(table, "%.*s", (int)text.size_bytes, (const char *)text.data);
@@ -17,18 +19,21 @@ static void add_text(struct lh_table *table, const struct lh_resp_value *map, co
         lh_table_add(table, "-");
 }
 
-static void add_duration(struct lh_table *table, const struct lh_resp_value *map, const char *key) {
+static void add_duration(struct lh_table *table, const struct lh_resp_value *map, const char *key)
+{
     char text[LH_DURATION_TEXT_BYTES];
     lh_table_add(table, "%s", lh_duration_text((struct lh_duration){integer(map, key)}, text));
 }
 
-void lh_lease_table_open(struct lh_table *table) {
+void lh_lease_table_open(struct lh_table *table)
+{
     static const char *const headings[] = {"NAME", "TOKEN",   "NODE",  "LEFT",
                                            "AGE",  "RENEWED", "HOLDER"};
     lh_table_open(table, headings, sizeof headings / sizeof headings[0]);
 }
 
-void lh_lease_table_add(struct lh_table *table, const struct lh_resp_value *lease) {
+void lh_lease_table_add(struct lh_table *table, const struct lh_resp_value *lease)
+{
     char ago[LH_DURATION_TEXT_BYTES];
     int64_t renewals = integer(lease, "renewals");
     add_text(table, lease, "name");

@@ -21,7 +21,8 @@ struct listing {
     char cursor[128];
 };
 
-static void note_missing(struct listing *listing, const struct lh_resp_value *missing) {
+static void note_missing(struct listing *listing, const struct lh_resp_value *missing)
+{
     for (size_t i = 0; missing != NULL && i < missing->child_count; i++) {
         int64_t node;
         bool known = false;
@@ -35,7 +36,8 @@ static void note_missing(struct listing *listing, const struct lh_resp_value *mi
 }
 
 // Takes one page; false if it is not one.
-static bool take_page(struct listing *listing, const struct lh_resp_value *reply) {
+static bool take_page(struct listing *listing, const struct lh_resp_value *reply)
+{
     const struct lh_resp_value *leases = lh_resp_get(reply, "leases");
     struct lh_slice cursor;
     int64_t age_ms = 0;
@@ -61,7 +63,8 @@ static bool take_page(struct listing *listing, const struct lh_resp_value *reply
 }
 
 static bool read_pages(struct listing *listing, struct lh_client *client,
-                       const struct lh_common_options *common, const char *prefix, int *ret_exit) {
+                       const struct lh_common_options *common, const char *prefix, int *ret_exit)
+{
     snprintf(listing->cursor, sizeof listing->cursor, "0");
     do {
         char cursor[sizeof listing->cursor];
@@ -80,7 +83,8 @@ static bool read_pages(struct listing *listing, struct lh_client *client,
     return true;
 }
 
-static int print_listing(struct listing *listing) {
+static int print_listing(struct listing *listing)
+{
     size_t missing = json_array_size(listing->missing);
     for (size_t i = 0; i < missing; i++)
         fprintf(stderr,
@@ -97,7 +101,8 @@ static int print_listing(struct listing *listing) {
     return fflush(stdout) == 0 ? LH_EXIT_OK : LH_EXIT_FAILED;
 }
 
-int lh_list_command(int argc, char **argv) {
+int lh_list_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     const char *prefix = NULL;
     const struct lh_option options[] = {

@@ -10,7 +10,8 @@
 
 #define OPTIONS_MOST 24
 
-static const struct lh_option *find(const struct lh_syntax *syntax, const char *name, size_t size) {
+static const struct lh_option *find(const struct lh_syntax *syntax, const char *name, size_t size)
+{
     for (size_t i = 0; i < syntax->option_count; i++) {
         const char *candidate = syntax->options[i].name;
         if (strlen(candidate) == size && memcmp(candidate, name, size) == 0)
@@ -19,7 +20,8 @@ static const struct lh_option *find(const struct lh_syntax *syntax, const char *
     return NULL;
 }
 
-static void print_help(const struct lh_syntax *syntax) {
+static void print_help(const struct lh_syntax *syntax)
+{
     printf("Usage: leasehold %s %s\n\n%s\n", syntax->command, syntax->arguments, syntax->about);
     if (syntax->option_count > 0)
         printf("\nOptions:\n");
@@ -32,14 +34,16 @@ static void print_help(const struct lh_syntax *syntax) {
     }
 }
 
-static bool wrong(const struct lh_syntax *syntax, int *ret_exit) {
+static bool wrong(const struct lh_syntax *syntax, int *ret_exit)
+{
     fprintf(stderr, "usage: leasehold %s %s\n", syntax->command, syntax->arguments);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
 
 static bool unknown_option(const struct lh_syntax *syntax, const char *typed, size_t size,
-                           int *ret_exit) {
+                           int *ret_exit)
+{
     const char *names[OPTIONS_MOST + 1] = {"help"};
     for (size_t i = 0; i < syntax->option_count && i < OPTIONS_MOST; i++)
         names[i + 1] = syntax->options[i].name;
@@ -54,7 +58,8 @@ static bool unknown_option(const struct lh_syntax *syntax, const char *typed, si
 }
 
 static bool store_duration(const struct lh_syntax *syntax, const struct lh_option *option,
-                           const char *value, int *ret_exit) {
+                           const char *value, int *ret_exit)
+{
     struct lh_option_duration *duration = option->value;
     const char *reason = "must be longer than 0";
     struct lh_duration parsed;
@@ -71,7 +76,8 @@ static bool store_duration(const struct lh_syntax *syntax, const struct lh_optio
 }
 
 static bool store_number(const struct lh_syntax *syntax, const struct lh_option *option,
-                         const char *value, int *ret_exit) {
+                         const char *value, int *ret_exit)
+{
     int64_t parsed;
     if (lh_i64_parse(lh_slice_of_string(value), &parsed) && parsed > 0) {
         *(int64_t *)option->value = parsed;
@@ -84,7 +90,8 @@ static bool store_number(const struct lh_syntax *syntax, const struct lh_option 
 }
 
 static bool store(const struct lh_syntax *syntax, const struct lh_option *option, const char *value,
-                  int *ret_exit) {
+                  int *ret_exit)
+{
     switch (option->kind) {
     case LH_OPTION_FLAG: *(bool *)option->value = true; return true;
     case LH_OPTION_TEXT: *(const char **)option->value = value; return true;
@@ -96,7 +103,8 @@ static bool store(const struct lh_syntax *syntax, const struct lh_option *option
 }
 
 // One `--name`, `--name=value` or `--name value`; moves *at to the last word it used.
-static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, int *ret_exit) {
+static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, int *ret_exit)
+{
     const char *name = argv[*at] + 2;
     const char *equals = strchr(name, '=');
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
@@ -122,7 +130,8 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
 }
 
 static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *parsed,
-                        int *ret_exit) {
+                        int *ret_exit)
+{
     if (parsed->positional_count < syntax->positionals_least) {
         int name = (int)strcspn(syntax->arguments, " ");
         fprintf(stderr, "leasehold %s: %.*s is missing\n", syntax->command, name,
@@ -137,7 +146,8 @@ static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *
 }
 
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
-                      struct lh_parsed *ret_parsed, int *ret_exit) {
+                      struct lh_parsed *ret_parsed, int *ret_exit)
+{
     struct lh_parsed parsed = {.positional_count = 0};
     bool options_ended = false;
     for (int at = 1; at < argc; at++) {

@@ -10,7 +10,8 @@
 
 #include "cli/exit.h"
 
-const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_TEXT_BYTES]) {
+const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_TEXT_BYTES])
+{
     int64_t ms = duration.ns > 0 ? lh_floor_ms(duration) : 0;
     int64_t s = ms / 1000;
     size_t size = LH_DURATION_TEXT_BYTES;
@@ -29,7 +30,8 @@ const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_T
     return ret;
 }
 
-const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES]) {
+const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES])
+{
     char left[LH_DURATION_TEXT_BYTES];
     size_t size = LH_HELD_TEXT_BYTES;
     int used = snprintf(ret, size, "held by %s",
@@ -47,7 +49,8 @@ const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_B
 
 // --- tables ---
 
-static void add_cell(struct lh_table *table, char *text) {
+static void add_cell(struct lh_table *table, char *text)
+{
     if (table->count == table->room) {
         size_t room = table->room == 0 ? 64 : table->room * 2;
         char **cells = realloc(table->cells, room * sizeof *cells);
@@ -59,13 +62,15 @@ static void add_cell(struct lh_table *table, char *text) {
     table->cells[table->count++] = text;
 }
 
-void lh_table_open(struct lh_table *table, const char *const *headings, size_t columns) {
+void lh_table_open(struct lh_table *table, const char *const *headings, size_t columns)
+{
     *table = (struct lh_table){.columns = columns};
     for (size_t i = 0; i < columns; i++)
         lh_table_add(table, "%s", headings[i]);
 }
 
-void lh_table_add(struct lh_table *table, const char *format, ...) {
+void lh_table_add(struct lh_table *table, const char *format, ...)
+{
     char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
@@ -77,14 +82,16 @@ void lh_table_add(struct lh_table *table, const char *format, ...) {
 }
 
 // Columns a terminal needs for UTF-8 text: one a character, near enough for names.
-static size_t width_of(const char *text) {
+static size_t width_of(const char *text)
+{
     size_t width = 0;
     for (; *text != '\0'; text++)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
 }
 
-void lh_table_close(struct lh_table *table) {
+void lh_table_close(struct lh_table *table)
+{
     size_t widths[LH_TABLE_COLUMNS_MOST] = {0};
     for (size_t i = 0; i < table->count; i++) {
         size_t width = width_of(table->cells[i]);
@@ -100,7 +107,8 @@ void lh_table_close(struct lh_table *table) {
     lh_table_discard(table);
 }
 
-void lh_table_discard(struct lh_table *table) {
+void lh_table_discard(struct lh_table *table)
+{
     for (size_t i = 0; i < table->count; i++)
         free(table->cells[i]);
     free(table->cells);
@@ -110,12 +118,14 @@ void lh_table_discard(struct lh_table *table) {
 // --- JSON ---
 
 // Bytes that are not UTF-8 cannot be in JSON; a stranger's text is shown as far as it can be.
-static json_t *text_json(struct lh_slice text) {
+static json_t *text_json(struct lh_slice text)
+{
     json_t *json = json_stringn((const char *)text.data, text.size_bytes);
     return json != NULL ? json : json_string("(not UTF-8)");
 }
 
-static json_t *map_json(const struct lh_resp_value *map) {
+static json_t *map_json(const struct lh_resp_value *map)
+{
     json_t *object = json_object();
     const struct lh_resp_value *key = map + 1;
     for (uint32_t i = 0; i + 1 < map->child_count; i += 2) {
@@ -134,7 +144,8 @@ static json_t *map_json(const struct lh_resp_value *map) {
     return object;
 }
 
-static json_t *array_json(const struct lh_resp_value *array) {
+static json_t *array_json(const struct lh_resp_value *array)
+{
     json_t *list = json_array();
     const struct lh_resp_value *child = array + 1;
     for (uint32_t i = 0; i < array->child_count; i++, child += child->span)
@@ -142,7 +153,8 @@ static json_t *array_json(const struct lh_resp_value *array) {
     return list;
 }
 
-json_t *lh_reply_json(const struct lh_resp_value *value) {
+json_t *lh_reply_json(const struct lh_resp_value *value)
+{
     switch (value->type) {
     case LH_RESP_NULL: return json_null();
     case LH_RESP_INTEGER: return json_integer(value->integer);
@@ -161,7 +173,8 @@ json_t *lh_reply_json(const struct lh_resp_value *value) {
     }
 }
 
-int lh_json_print(json_t *json) {
+int lh_json_print(json_t *json)
+{
     size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
     if (isatty(STDOUT_FILENO))
         flags = JSON_INDENT(2);

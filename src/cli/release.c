@@ -7,7 +7,8 @@
 #include "cli/output.h"
 #include "cli/session.h"
 
-static int print_released(const struct lh_lease *lease, bool json) {
+static int print_released(const struct lh_lease *lease, bool json)
+{
     if (json)
         return lh_json_print(json_pack("{s:s, s:s, s:I}", "status", "released", "name", lease->name,
                                        "token", (json_int_t)lease->token));
@@ -15,7 +16,8 @@ static int print_released(const struct lh_lease *lease, bool json) {
     return LH_EXIT_OK;
 }
 
-int lh_release_command(int argc, char **argv) {
+int lh_release_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     const char *holder = NULL;
     struct lh_lease lease = {.token = 0};

@@ -5,7 +5,8 @@
 #include "cli/exit.h"
 #include "cli/session.h"
 
-int lh_renew_command(int argc, char **argv) {
+int lh_renew_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     struct lh_option_duration ttl = {.given = false};
     const char *holder = NULL;

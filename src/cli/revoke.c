@@ -9,7 +9,8 @@
 #include "cli/output.h"
 #include "cli/session.h"
 
-static int print_revoked(const struct lh_resp_value *reply, const char *name, bool json) {
+static int print_revoked(const struct lh_resp_value *reply, const char *name, bool json)
+{
     struct lh_answer answer;
     char left[LH_DURATION_TEXT_BYTES];
     if (json)
@@ -24,7 +25,8 @@ static int print_revoked(const struct lh_resp_value *reply, const char *name, bo
     return LH_EXIT_OK;
 }
 
-int lh_revoke_command(int argc, char **argv) {
+int lh_revoke_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     const struct lh_option options[] = {LH_COMMON_OPTIONS(common)};
     const struct lh_syntax syntax = {

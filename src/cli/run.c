@@ -19,7 +19,8 @@ static const char about[] =
     "75 not acquired, 76 the lease was lost while the command ran, 125, 126 and 127 as timeout(1).";
 
 static bool check_times(const struct lh_option_duration *ttl, const struct lh_run_plan *plan,
-                        int *ret_exit) {
+                        int *ret_exit)
+{
     char most[LH_DURATION_TEXT_BYTES];
     if (!ttl->given || !plan->kill_after_given ||
         plan->kill_after.ns <= lh_run_kill_after_most(ttl->value).ns)
@@ -33,7 +34,8 @@ static bool check_times(const struct lh_option_duration *ttl, const struct lh_ru
     return false;
 }
 
-int lh_run_command(int argc, char **argv) {
+int lh_run_command(int argc, char **argv)
+{
     struct lh_common_options common = {.json = false};
     struct lh_option_duration ttl = {.given = false};
     struct lh_option_duration wait = {.given = false};

@@ -12,7 +12,8 @@
 
 #include "cli/exit.h"
 
-static void export_lease(const struct lh_lease *lease) {
+static void export_lease(const struct lh_lease *lease)
+{
     char number[24];
     setenv("LEASEHOLD_NAME", lease->name, 1);
     setenv("LEASEHOLD_HOLDER", lease->holder, 1);
@@ -24,7 +25,8 @@ static void export_lease(const struct lh_lease *lease) {
 
 // In the new process. Does not return.
 static _Noreturn void become(char **argv, const struct lh_lease *lease, const sigset_t *mask,
-                             bool terminal, pid_t wrapper) {
+                             bool terminal, pid_t wrapper)
+{
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != wrapper)
         _exit(LH_EXIT_INTERNAL); // the wrapper died before the kernel was told
@@ -41,7 +43,8 @@ static _Noreturn void become(char **argv, const struct lh_lease *lease, const si
 }
 
 bool lh_child_start(char **argv, const struct lh_lease *lease, const sigset_t *mask,
-                    struct lh_child *ret_child, struct lh_error *error) {
+                    struct lh_child *ret_child, struct lh_error *error)
+{
     bool terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
     pid_t wrapper = getpid();
     prctl(PR_SET_CHILD_SUBREAPER, 1); // orphans of the group come to us and are reaped
@@ -58,12 +61,14 @@ bool lh_child_start(char **argv, const struct lh_lease *lease, const sigset_t *m
     return true;
 }
 
-void lh_child_signal(const struct lh_child *child, int signal) {
+void lh_child_signal(const struct lh_child *child, int signal)
+{
     if (child->pid > 0)
         kill(-child->pid, signal);
 }
 
-void lh_child_reap(struct lh_child *child) {
+void lh_child_reap(struct lh_child *child)
+{
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
         if (WIFSTOPPED(status)) {
@@ -77,11 +82,13 @@ void lh_child_reap(struct lh_child *child) {
     }
 }
 
-bool lh_child_alive(const struct lh_child *child) {
+bool lh_child_alive(const struct lh_child *child)
+{
     return child->pid > 0 && (!child->ended || kill(-child->pid, 0) == 0);
 }
 
-void lh_child_close(struct lh_child *child) {
+void lh_child_close(struct lh_child *child)
+{
     if (child->terminal)
         tcsetpgrp(STDIN_FILENO, getpgrp());
     child->terminal = false;

@@ -57,7 +57,8 @@ struct run {
 static void say(const struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(const struct run *run, const char *format, ...) {
+static void say(const struct run *run, const char *format, ...)
+{
     char text[700];
     va_list arguments;
     va_start(arguments, format);
@@ -66,17 +67,20 @@ static void say(const struct run *run, const char *format, ...) {
     fprintf(stderr, "leasehold run: '%s' %s\n", run->lease->name, text);
 }
 
-static void finish(struct run *run, int exit_code) {
+static void finish(struct run *run, int exit_code)
+{
     run->exit_code = exit_code;
     run->phase = FINISHED;
 }
 
 // Takes over a new schedule. A guardian is told here.
-static void set_schedule(struct run *run, struct lh_run_schedule schedule) {
+static void set_schedule(struct run *run, struct lh_run_schedule schedule)
+{
     run->schedule = schedule;
 }
 
-static void schedule_from_lease(struct run *run) {
+static void schedule_from_lease(struct run *run)
+{
     uint32_t spread = 0;
     if (getrandom(&spread, sizeof spread, GRND_NONBLOCK) < 0)
         spread = (uint32_t)getpid();
@@ -86,7 +90,8 @@ static void schedule_from_lease(struct run *run) {
 
 // The lease cannot be renewed, though its deadline stands: end the command now, not at the
 // deadline.
-static void end_command(struct run *run, const char *why) {
+static void end_command(struct run *run, const char *why)
+{
     char left[LH_DURATION_TEXT_BYTES];
     struct lh_instant now = lh_clock_now();
     lh_duration_text(lh_left(now, run->lease->deadline), left);
@@ -100,7 +105,8 @@ static void end_command(struct run *run, const char *why) {
     lh_child_signal(&run->child, SIGTERM);
 }
 
-static void begin_release(struct run *run) {
+static void begin_release(struct run *run)
+{
     struct lh_duration patience = lh_left(lh_clock_now(), run->lease->deadline);
     if (patience.ns > RELEASE_PATIENCE_NS)
         patience.ns = RELEASE_PATIENCE_NS;
@@ -112,7 +118,8 @@ static void begin_release(struct run *run) {
 }
 
 // The command and its group have ended.
-static void command_ended(struct run *run) {
+static void command_ended(struct run *run)
+{
     lh_child_close(&run->child);
     run->exit_code = run->lost ? LH_EXIT_LOST : run->child.exit_code;
     if (run->gone || !lh_lease_valid(run->lease)) {
@@ -122,14 +129,16 @@ static void command_ended(struct run *run) {
     begin_release(run);
 }
 
-static void begin_acquire(struct run *run) {
+static void begin_acquire(struct run *run)
+{
     run->calling = true;
     lh_lease_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
                      run->plan->patience);
 }
 
 // An answer that comes after the command was told to end is of no use: the patience ends there.
-static void begin_renewal(struct run *run) {
+static void begin_renewal(struct run *run)
+{
     struct lh_instant now = lh_clock_now();
     struct lh_instant end = run->phase == RUNNING ? run->schedule.terminate : run->lease->deadline;
     run->calling = true;
@@ -138,7 +147,8 @@ static void begin_renewal(struct run *run) {
         true; // go on to the end even if nothing listens now: a daemon may come back
 }
 
-static bool choose_kill_after(struct run *run) {
+static bool choose_kill_after(struct run *run)
+{
     struct lh_duration ttl = run->lease->ttl;
     run->kill_after =
         run->plan->kill_after_given ? run->plan->kill_after : lh_run_kill_after_default(ttl);
@@ -156,7 +166,8 @@ static bool choose_kill_after(struct run *run) {
 
 // Granted. A grant that arrived with less than half of its time left is renewed before the command
 // is started, so that the command never begins with its end in sight.
-static void acquired(struct run *run) {
+static void acquired(struct run *run)
+{
     if (!choose_kill_after(run)) {
         begin_release(run);
         return;
@@ -177,7 +188,8 @@ static void acquired(struct run *run) {
     run->phase = RUNNING;
 }
 
-static void not_acquired(struct run *run, enum lh_lease_result result) {
+static void not_acquired(struct run *run, enum lh_lease_result result)
+{
     char text[LH_HELD_TEXT_BYTES];
     switch (result) {
     case LH_LEASE_HELD:
@@ -196,7 +208,8 @@ static void not_acquired(struct run *run, enum lh_lease_result result) {
     }
 }
 
-static void renewed(struct run *run, enum lh_lease_result result) {
+static void renewed(struct run *run, enum lh_lease_result result)
+{
     switch (result) {
     case LH_LEASE_GRANTED: schedule_from_lease(run); break;
     case LH_LEASE_LOST:
@@ -209,7 +222,8 @@ static void renewed(struct run *run, enum lh_lease_result result) {
     }
 }
 
-static void advance_call(struct run *run) {
+static void advance_call(struct run *run)
+{
     enum lh_lease_result result = lh_lease_advance(&run->call);
     if (result == LH_LEASE_BUSY)
         return;
@@ -225,7 +239,8 @@ static void advance_call(struct run *run) {
 }
 
 // The two ends that the clock brings, before anything that arrived is looked at.
-static void apply_schedule(struct run *run) {
+static void apply_schedule(struct run *run)
+{
     struct lh_instant now = lh_clock_now();
     if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
         return;
@@ -243,7 +258,8 @@ static void apply_schedule(struct run *run) {
 
 // What has ended. Members of the group that outlive the command are ended too: they would act
 // without a lease once it is released.
-static void look_at_child(struct run *run) {
+static void look_at_child(struct run *run)
+{
     if (run->child.pid == 0 || run->phase == RELEASING || run->phase == FINISHED)
         return;
     lh_child_reap(&run->child);
@@ -262,7 +278,8 @@ static void look_at_child(struct run *run) {
 }
 
 // Asked to end before the command was started. The closed connection takes us out of the line.
-static void give_up(struct run *run, int exit_code) {
+static void give_up(struct run *run, int exit_code)
+{
     run->exit_code = exit_code;
     if (run->lease->token > 0) {
         begin_release(run);
@@ -272,7 +289,8 @@ static void give_up(struct run *run, int exit_code) {
     finish(run, exit_code);
 }
 
-static void take_signals(struct run *run) {
+static void take_signals(struct run *run)
+{
     struct signalfd_siginfo info;
     while (read(run->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int signal = (int)info.ssi_signo;
@@ -288,7 +306,8 @@ static void take_signals(struct run *run) {
     }
 }
 
-static struct lh_instant next_wake(const struct run *run) {
+static struct lh_instant next_wake(const struct run *run)
+{
     struct lh_instant wake = LH_NEVER;
     if (run->calling)
         wake = lh_lease_call_wake_at(&run->call);
@@ -304,7 +323,8 @@ static struct lh_instant next_wake(const struct run *run) {
     return wake;
 }
 
-static void wait_for_event(struct run *run) {
+static void wait_for_event(struct run *run)
+{
     struct lh_instant wake = next_wake(run);
     int64_t wake_ns = wake.ns > 0 ? wake.ns : 1; // 0 would disarm
     struct itimerspec when = {.it_value = {0}};
@@ -322,7 +342,8 @@ static void wait_for_event(struct run *run) {
     poll(wanted, 3, -1);
 }
 
-static bool open_descriptors(struct run *run) {
+static bool open_descriptors(struct run *run)
+{
     sigset_t watched;
     sigemptyset(&watched);
     for (size_t i = 0; i < FORWARDED_COUNT; i++)
@@ -337,7 +358,8 @@ static bool open_descriptors(struct run *run) {
     return run->signal_fd >= 0 && run->timer_fd >= 0;
 }
 
-int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct lh_lease *lease) {
+int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct lh_lease *lease)
+{
     struct run run = {.plan = plan, .client = client, .lease = lease, .phase = ACQUIRING};
     if (!open_descriptors(&run)) {
         say(&run, "was not asked for: no descriptor for signals or timers: %s", strerror(errno));

@@ -12,7 +12,8 @@
 #define PATIENCE_DEFAULT_NS (5 * LH_NS_PER_S)
 
 bool lh_session_open(const char *command, const struct lh_common_options *common,
-                     struct lh_client **ret_client, int *ret_exit) {
+                     struct lh_client **ret_client, int *ret_exit)
+{
     struct lh_error error;
     if (lh_client_open(common->connect, ret_client, &error))
         return true;
@@ -21,12 +22,14 @@ bool lh_session_open(const char *command, const struct lh_common_options *common
     return false;
 }
 
-struct lh_duration lh_session_patience(const struct lh_common_options *common) {
+struct lh_duration lh_session_patience(const struct lh_common_options *common)
+{
     return common->timeout.given ? common->timeout.value
                                  : (struct lh_duration){PATIENCE_DEFAULT_NS};
 }
 
-bool lh_session_name(const char *command, const char *name, struct lh_lease *lease, int *ret_exit) {
+bool lh_session_name(const char *command, const char *name, struct lh_lease *lease, int *ret_exit)
+{
     struct lh_error error;
     if (lh_lease_name_check(name, &error)) {
         snprintf(lease->name, sizeof lease->name, "%s", name);
@@ -38,7 +41,8 @@ bool lh_session_name(const char *command, const char *name, struct lh_lease *lea
 }
 
 bool lh_session_holder(const char *command, const char *holder, struct lh_lease *lease,
-                       int *ret_exit) {
+                       int *ret_exit)
+{
     if (holder == NULL) {
         lh_holder_make(lease->holder);
         return true;
@@ -56,7 +60,8 @@ bool lh_session_holder(const char *command, const char *holder, struct lh_lease 
 }
 
 bool lh_session_owner(const char *command, const char *holder, struct lh_lease *lease,
-                      int *ret_exit) {
+                      int *ret_exit)
+{
     if (lease->token > 0 && holder != NULL)
         return lh_session_holder(command, holder, lease, ret_exit);
     fprintf(stderr,
@@ -67,7 +72,8 @@ bool lh_session_owner(const char *command, const char *holder, struct lh_lease *
     return false;
 }
 
-int lh_session_no_quorum(const char *command, const struct lh_client *client, const char *why) {
+int lh_session_no_quorum(const char *command, const struct lh_client *client, const char *why)
+{
     fprintf(stderr, "leasehold %s: no quorum: %s\n", command, why);
     if (lh_client_unreachable(client))
         fprintf(stderr,
@@ -79,7 +85,8 @@ int lh_session_no_quorum(const char *command, const struct lh_client *client, co
 
 bool lh_session_call(const char *command, struct lh_client *client,
                      const struct lh_common_options *common, const char *const *words, size_t count,
-                     const struct lh_resp_value **ret_reply, int *ret_exit) {
+                     const struct lh_resp_value **ret_reply, int *ret_exit)
+{
     struct lh_error error;
     if (!lh_client_call(client, words, count, lh_session_patience(common), &error)) {
         *ret_exit = lh_session_no_quorum(command, client, error.text);
@@ -107,7 +114,8 @@ bool lh_session_call(const char *command, struct lh_client *client,
 }
 
 int lh_session_lease_failed(const char *command, const struct lh_lease_call *call,
-                            enum lh_lease_result result) {
+                            enum lh_lease_result result)
+{
     char text[LH_HELD_TEXT_BYTES];
     const char *name = call->lease->name;
     const struct lh_answer *answer = &call->answer;
@@ -128,7 +136,8 @@ int lh_session_lease_failed(const char *command, const struct lh_lease_call *cal
     }
 }
 
-int lh_session_print_granted(const struct lh_lease *lease, bool json) {
+int lh_session_print_granted(const struct lh_lease *lease, bool json)
+{
     struct lh_duration left = lh_left(lh_clock_now(), lease->deadline);
     if (json)
         return lh_json_print(json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I}", "status", "granted",

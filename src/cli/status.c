@@ -7,21 +7,24 @@
 #include "cli/output.h"
 #include "cli/session.h"
 
-static int64_t integer(const struct lh_resp_value *map, const char *key) {
+static int64_t integer(const struct lh_resp_value *map, const char *key)
+{
     int64_t number = 0;
     lh_resp_as_integer(lh_resp_get(map, key), &number);
     return number;
 }
 
 // A text of the map for printf("%.*s").
-static struct lh_slice text(const struct lh_resp_value *map, const char *key) {
+static struct lh_slice text(const struct lh_resp_value *map, const char *key)
+{
     struct lh_slice found = LH_SLICE("-");
     lh_resp_as_text(lh_resp_get(map, key), &found);
     return found;
 }
 #define SHOW(slice) (int)(slice).size_bytes, (const char *)(slice).data
 
-static void print_members(const struct lh_resp_value *members) {
+static void print_members(const struct lh_resp_value *members)
+{
     printf("members");
     for (size_t i = 0; members != NULL && i < members->child_count; i++) {
         int64_t node = 0;
@@ -30,7 +33,8 @@ static void print_members(const struct lh_resp_value *members) {
     }
 }
 
-static void print_node(const struct lh_resp_value *reply) {
+static void print_node(const struct lh_resp_value *reply)
+{
     char uptime[LH_DURATION_TEXT_BYTES];
     char max_ttl[LH_DURATION_TEXT_BYTES];
     char quarantine[LH_DURATION_TEXT_BYTES];
@@ -56,7 +60,8 @@ static void print_node(const struct lh_resp_value *reply) {
            integer(reply, "capacity"), integer(reply, "counter"), integer(reply, "reservation"));
 }
 
-static void print_peers(const struct lh_resp_value *peers) {
+static void print_peers(const struct lh_resp_value *peers)
+{
     static const char *const headings[] = {"PEER", "STATE", "HEARD", "RTT", "GENERATION", "REASON"};
     struct lh_table table;
     if (!lh_resp_is(peers, LH_RESP_ARRAY) || peers->child_count == 0)
@@ -80,7 +85,8 @@ static void print_peers(const struct lh_resp_value *peers) {
     lh_table_close(&table);
 }
 
-int lh_status_command(int argc, char **argv) {
+int lh_status_command(int argc, char **argv)
+{
     static const char *const words[] = {"CLUSTER", "STATUS"};
     struct lh_common_options common = {.json = false};
     const struct lh_option options[] = {LH_COMMON_OPTIONS(common)};

@@ -5,13 +5,15 @@
 
 #define LONGEST 48
 
-static size_t least(size_t a, size_t b, size_t c) {
+static size_t least(size_t a, size_t b, size_t c)
+{
     size_t ab = a < b ? a : b;
     return ab < c ? ab : c;
 }
 
 // Slips between a and b; LONGEST for words too long to have been mistyped.
-static size_t distance(const char *a, const char *b) {
+static size_t distance(const char *a, const char *b)
+{
     size_t a_length = strlen(a);
     size_t b_length = strlen(b);
     if (a_length >= LONGEST || b_length >= LONGEST)
@@ -36,7 +38,8 @@ static size_t distance(const char *a, const char *b) {
 }
 
 // The only word that begins with `typed`, if there is exactly one and `typed` is not a mere letter.
-static const char *completed(const char *typed, const char *const *words, size_t count) {
+static const char *completed(const char *typed, const char *const *words, size_t count)
+{
     const char *found = NULL;
     size_t length = strlen(typed);
     if (length < 2)
@@ -51,7 +54,8 @@ static const char *completed(const char *typed, const char *const *words, size_t
     return found;
 }
 
-const char *lh_cli_nearest(const char *typed, const char *const *words, size_t count) {
+const char *lh_cli_nearest(const char *typed, const char *const *words, size_t count)
+{
     const char *nearest = completed(typed, words, count);
     if (nearest != NULL)
         return nearest;

@@ -15,26 +15,30 @@ static const struct {
     {"noquorum", LH_ANSWER_NO_QUORUM},
 };
 
-static void copy_text(struct lh_slice text, char ret[256]) {
+static void copy_text(struct lh_slice text, char ret[256])
+{
     size_t size = text.size_bytes < 255 ? text.size_bytes : 255;
     if (size > 0)
         memcpy(ret, text.data, size);
     ret[size] = '\0';
 }
 
-static int64_t integer(const struct lh_resp_value *reply, const char *key) {
+static int64_t integer(const struct lh_resp_value *reply, const char *key)
+{
     int64_t number = 0;
     lh_resp_as_integer(lh_resp_get(reply, key), &number);
     return number;
 }
 
-static void text(const struct lh_resp_value *reply, const char *key, char ret[256]) {
+static void text(const struct lh_resp_value *reply, const char *key, char ret[256])
+{
     struct lh_slice found = {NULL, 0};
     lh_resp_as_text(lh_resp_get(reply, key), &found);
     copy_text(found, ret);
 }
 
-static void read_error(struct lh_slice error, struct lh_answer *answer) {
+static void read_error(struct lh_slice error, struct lh_answer *answer)
+{
     bool elsewhere = lh_slice_has_prefix(error, LH_SLICE("NOTREADY")) ||
                      lh_slice_has_prefix(error, LH_SLICE("BUSY"));
     answer->status = elsewhere ? LH_ANSWER_ELSEWHERE : LH_ANSWER_REFUSED;
@@ -46,7 +50,8 @@ static void read_error(struct lh_slice error, struct lh_answer *answer) {
     copy_text(error, answer->reason);
 }
 
-static void read_status(const struct lh_resp_value *reply, struct lh_answer *answer) {
+static void read_status(const struct lh_resp_value *reply, struct lh_answer *answer)
+{
     struct lh_slice word;
     if (!lh_resp_as_text(lh_resp_get(reply, "status"), &word)) {
         snprintf(answer->reason, sizeof answer->reason, "the answer has no status");
@@ -61,7 +66,8 @@ static void read_status(const struct lh_resp_value *reply, struct lh_answer *ans
 }
 
 void lh_answer_read(const struct lh_resp_value *reply, const char *name,
-                    struct lh_answer *ret_answer) {
+                    struct lh_answer *ret_answer)
+{
     struct lh_slice named;
     *ret_answer = (struct lh_answer){.status = LH_ANSWER_UNKNOWN};
     if (lh_resp_is(reply, LH_RESP_ERROR)) {

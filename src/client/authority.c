@@ -6,7 +6,8 @@
 // floor(until_ns * (PPM - rate_ppm) / (PPM + rate_ppm)) for until_ns > 0 and 0 <= rate_ppm < PPM:
 // with until_ns = whole * (PPM + rate_ppm) + rest, both products stay below until_ns and below
 // 2^42.
-static int64_t shrink(int64_t until_ns, int64_t rate_ppm) {
+static int64_t shrink(int64_t until_ns, int64_t rate_ppm)
+{
     int64_t slow = PPM - rate_ppm;
     int64_t fast = PPM + rate_ppm;
     int64_t whole = until_ns / fast;
@@ -15,7 +16,8 @@ static int64_t shrink(int64_t until_ns, int64_t rate_ppm) {
 }
 
 struct lh_instant lh_client_deadline(struct lh_instant old, struct lh_instant sent,
-                                     int64_t until_ns, int64_t rate_ppm) {
+                                     int64_t until_ns, int64_t rate_ppm)
+{
     if (until_ns <= 0 || rate_ppm < 0 || rate_ppm >= PPM)
         return old;
     struct lh_duration granted = {shrink(until_ns, rate_ppm)};

@@ -20,7 +20,8 @@ struct lh_instant lh_client_deadline(struct lh_instant old, struct lh_instant se
                                      int64_t until_ns, int64_t rate_ppm);
 
 // Whether the holder may act at `now`, which the caller has just read.
-static inline bool lh_client_has_authority(struct lh_instant deadline, struct lh_instant now) {
+static inline bool lh_client_has_authority(struct lh_instant deadline, struct lh_instant now)
+{
     return lh_before(now, deadline);
 }
 

@@ -49,7 +49,8 @@ struct lh_client {
     struct lh_resp_reply_parser parser;
 };
 
-bool lh_client_open(const char *endpoints, struct lh_client **ret_client, struct lh_error *error) {
+bool lh_client_open(const char *endpoints, struct lh_client **ret_client, struct lh_error *error)
+{
     struct lh_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return lh_error_set(error, "out of memory");
@@ -69,7 +70,8 @@ bool lh_client_open(const char *endpoints, struct lh_client **ret_client, struct
     return true;
 }
 
-static void disconnect(struct lh_client *client) {
+static void disconnect(struct lh_client *client)
+{
     if (client->fd >= 0)
         close(client->fd);
     client->fd = -1;
@@ -77,7 +79,8 @@ static void disconnect(struct lh_client *client) {
     client->in_size = 0;
 }
 
-void lh_client_close(struct lh_client *client) {
+void lh_client_close(struct lh_client *client)
+{
     if (client == NULL)
         return;
     disconnect(client);
@@ -87,18 +90,21 @@ void lh_client_close(struct lh_client *client) {
     free(client);
 }
 
-size_t lh_client_endpoint_count(const struct lh_client *client) {
+size_t lh_client_endpoint_count(const struct lh_client *client)
+{
     return client->endpoints.count;
 }
 
-void lh_client_try_next(struct lh_client *client) {
+void lh_client_try_next(struct lh_client *client)
+{
     client->next = (client->current + 1) % client->endpoints.count;
 }
 
 // Ends the request without an answer. The connection is closed: its answer, should it still come,
 // is nobody's. The next request goes to the next endpoint.
 static enum lh_client_state fail(struct lh_client *client, bool unreachable, const char *what,
-                                 const char *why) {
+                                 const char *why)
+{
     disconnect(client);
     lh_client_try_next(client);
     client->unreachable = unreachable;
@@ -107,7 +113,8 @@ static enum lh_client_state fail(struct lh_client *client, bool unreachable, con
     return LH_CLIENT_FAILED;
 }
 
-static bool make_room(uint8_t **buffer, size_t *room, size_t wanted) {
+static bool make_room(uint8_t **buffer, size_t *room, size_t wanted)
+{
     if (wanted <= *room)
         return true;
     size_t larger = *room == 0 ? RECEIVE_BYTES : *room;
@@ -123,7 +130,8 @@ static bool make_room(uint8_t **buffer, size_t *room, size_t wanted) {
 
 // Writes greeting and request into `out`; what is sent begins behind the greeting if it is not
 // needed.
-static bool build(struct lh_client *client, const char *const *words, size_t count) {
+static bool build(struct lh_client *client, const char *const *words, size_t count)
+{
     size_t wanted = sizeof greeting + LH_RESP_HEADER_MAX_BYTES;
     for (size_t i = 0; i < count; i++)
         wanted += strlen(words[i]) + 2 * LH_RESP_HEADER_MAX_BYTES;
@@ -139,7 +147,8 @@ static bool build(struct lh_client *client, const char *const *words, size_t cou
 }
 
 // An idle connection that ended, or on which something came unasked, is not used again.
-static void drop_stale(struct lh_client *client) {
+static void drop_stale(struct lh_client *client)
+{
     uint8_t byte;
     if (client->fd < 0)
         return;
@@ -149,7 +158,8 @@ static void drop_stale(struct lh_client *client) {
         disconnect(client);
 }
 
-static enum lh_client_state start_connecting(struct lh_client *client) {
+static enum lh_client_state start_connecting(struct lh_client *client)
+{
     const struct lh_endpoint *endpoint = &client->endpoints.items[client->current];
     int family = endpoint->address.ss_family;
     int yes = 1;
@@ -168,7 +178,8 @@ static enum lh_client_state start_connecting(struct lh_client *client) {
 }
 
 void lh_client_begin(struct lh_client *client, const char *const *words, size_t count,
-                     struct lh_duration timeout) {
+                     struct lh_duration timeout)
+{
     if (client->state == LH_CLIENT_BUSY)
         disconnect(client);
     drop_stale(client);
@@ -190,7 +201,8 @@ void lh_client_begin(struct lh_client *client, const char *const *words, size_t 
         start_connecting(client);
 }
 
-static enum lh_client_state finish_connecting(struct lh_client *client) {
+static enum lh_client_state finish_connecting(struct lh_client *client)
+{
     struct pollfd ready = {.fd = client->fd, .events = POLLOUT};
     int failure = 0;
     socklen_t size = sizeof failure;
@@ -206,7 +218,8 @@ static enum lh_client_state finish_connecting(struct lh_client *client) {
 
 // The clock is read before the kernel gets the first byte; a request that needs several writes was
 // sent when the first began.
-static enum lh_client_state send_some(struct lh_client *client) {
+static enum lh_client_state send_some(struct lh_client *client)
+{
     if (client->sent.ns == LH_PAST.ns)
         client->sent = lh_clock_now();
     while (client->out_done < client->out_size) {
@@ -225,7 +238,8 @@ static enum lh_client_state send_some(struct lh_client *client) {
 }
 
 // One reply is complete at the front of `in`. BUSY: it was the greeting's, or not an answer at all.
-static enum lh_client_state take_reply(struct lh_client *client, size_t consumed) {
+static enum lh_client_state take_reply(struct lh_client *client, size_t consumed)
+{
     const struct lh_resp_value *reply = &client->values[0];
     bool unasked = reply->type == LH_RESP_PUSH;
     if (!unasked && client->greeted) {
@@ -248,7 +262,8 @@ static enum lh_client_state take_reply(struct lh_client *client, size_t consumed
     return LH_CLIENT_BUSY;
 }
 
-static enum lh_client_state parse(struct lh_client *client) {
+static enum lh_client_state parse(struct lh_client *client)
+{
     while (client->in_size > 0) {
         size_t consumed = 0;
         switch (lh_resp_reply_parse(&client->parser, client->in, client->in_size, &consumed)) {
@@ -265,7 +280,8 @@ static enum lh_client_state parse(struct lh_client *client) {
     return LH_CLIENT_BUSY;
 }
 
-static enum lh_client_state receive_some(struct lh_client *client) {
+static enum lh_client_state receive_some(struct lh_client *client)
+{
     for (;;) {
         if (!make_room(&client->in, &client->in_room, client->in_size + RECEIVE_BYTES))
             return fail(client, false, "out of memory", "");
@@ -285,7 +301,8 @@ static enum lh_client_state receive_some(struct lh_client *client) {
     }
 }
 
-static enum lh_client_state do_what_can_be_done(struct lh_client *client) {
+static enum lh_client_state do_what_can_be_done(struct lh_client *client)
+{
     enum lh_client_state state = LH_CLIENT_BUSY;
     if (client->stage == CONNECTING)
         state = finish_connecting(client);
@@ -296,7 +313,8 @@ static enum lh_client_state do_what_can_be_done(struct lh_client *client) {
     return state;
 }
 
-enum lh_client_state lh_client_advance(struct lh_client *client) {
+enum lh_client_state lh_client_advance(struct lh_client *client)
+{
     if (client->state != LH_CLIENT_BUSY)
         return client->state;
     if (do_what_can_be_done(client) != LH_CLIENT_BUSY)
@@ -308,19 +326,23 @@ enum lh_client_state lh_client_advance(struct lh_client *client) {
     return LH_CLIENT_BUSY;
 }
 
-int lh_client_fd(const struct lh_client *client) {
+int lh_client_fd(const struct lh_client *client)
+{
     return client->state == LH_CLIENT_BUSY ? client->fd : -1;
 }
 
-short lh_client_events(const struct lh_client *client) {
+short lh_client_events(const struct lh_client *client)
+{
     return client->stage == RECEIVING ? POLLIN : POLLOUT;
 }
 
-struct lh_instant lh_client_wake_at(const struct lh_client *client) {
+struct lh_instant lh_client_wake_at(const struct lh_client *client)
+{
     return client->state == LH_CLIENT_BUSY ? client->ends_at : LH_PAST;
 }
 
-void lh_client_poll(struct pollfd *fds, size_t count, struct lh_instant wake_at) {
+void lh_client_poll(struct pollfd *fds, size_t count, struct lh_instant wake_at)
+{
     int64_t left_ns = lh_left(lh_clock_now(), wake_at).ns;
     if (left_ns > LH_NS_PER_S)
         left_ns = LH_NS_PER_S;
@@ -328,7 +350,8 @@ void lh_client_poll(struct pollfd *fds, size_t count, struct lh_instant wake_at)
     ppoll(fds, count, &pause, NULL);
 }
 
-enum lh_client_state lh_client_wait(struct lh_client *client) {
+enum lh_client_state lh_client_wait(struct lh_client *client)
+{
     enum lh_client_state state;
     while ((state = lh_client_advance(client)) == LH_CLIENT_BUSY) {
         struct pollfd wanted = {.fd = lh_client_fd(client), .events = lh_client_events(client)};
@@ -337,38 +360,46 @@ enum lh_client_state lh_client_wait(struct lh_client *client) {
     return state;
 }
 
-void lh_client_abandon(struct lh_client *client) {
+void lh_client_abandon(struct lh_client *client)
+{
     disconnect(client);
     client->state = LH_CLIENT_IDLE;
 }
 
-const struct lh_resp_value *lh_client_reply(const struct lh_client *client) {
+const struct lh_resp_value *lh_client_reply(const struct lh_client *client)
+{
     return &client->values[0];
 }
 
-struct lh_instant lh_client_sent(const struct lh_client *client) {
+struct lh_instant lh_client_sent(const struct lh_client *client)
+{
     return client->sent;
 }
 
-const char *lh_client_endpoint(const struct lh_client *client) {
+const char *lh_client_endpoint(const struct lh_client *client)
+{
     return client->endpoints.items[client->current].text;
 }
 
-const char *lh_client_error(const struct lh_client *client) {
+const char *lh_client_error(const struct lh_client *client)
+{
     return client->error.text;
 }
 
-bool lh_client_unreachable(const struct lh_client *client) {
+bool lh_client_unreachable(const struct lh_client *client)
+{
     return client->unreachable;
 }
 
-bool lh_client_timed_out(const struct lh_client *client) {
+bool lh_client_timed_out(const struct lh_client *client)
+{
     return client->timed_out;
 }
 
 // One endpoint's turn. True if the answer is to be taken; else the error says why not.
 static bool try_call(struct lh_client *client, const char *const *words, size_t count,
-                     struct lh_duration timeout, struct lh_error *error) {
+                     struct lh_duration timeout, struct lh_error *error)
+{
     lh_client_begin(client, words, count, timeout);
     if (lh_client_wait(client) != LH_CLIENT_ANSWERED)
         return lh_error_set(error, "%s: %s", lh_client_endpoint(client), client->error.text);
@@ -383,7 +414,8 @@ static bool try_call(struct lh_client *client, const char *const *words, size_t 
 }
 
 bool lh_client_call(struct lh_client *client, const char *const *words, size_t count,
-                    struct lh_duration timeout, struct lh_error *error) {
+                    struct lh_duration timeout, struct lh_error *error)
+{
     struct lh_instant give_up = lh_after(lh_clock_now(), timeout);
     bool reached = false;
     for (;;) {

@@ -12,7 +12,8 @@
 #define DEFAULT_PORT 7742
 #define FORMS "write unix:PATH, /PATH, tcp:HOST:PORT or HOST:PORT"
 
-static struct lh_endpoint *append(struct lh_endpoint_list *list, const char *text) {
+static struct lh_endpoint *append(struct lh_endpoint_list *list, const char *text)
+{
     if (list->count == LH_ENDPOINTS_MOST)
         return NULL;
     struct lh_endpoint *endpoint = &list->items[list->count++];
@@ -21,13 +22,15 @@ static struct lh_endpoint *append(struct lh_endpoint_list *list, const char *tex
     return endpoint;
 }
 
-static bool too_many(struct lh_error *error) {
+static bool too_many(struct lh_error *error)
+{
     return lh_error_set(error, "more than %d endpoints or addresses: name fewer",
                         LH_ENDPOINTS_MOST);
 }
 
 static bool append_unix(struct lh_endpoint_list *list, const char *text, const char *path,
-                        struct lh_error *error) {
+                        struct lh_error *error)
+{
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (path[0] == '\0')
         return lh_error_set(error, "endpoint '%s': the path is missing: " FORMS, text);
@@ -44,7 +47,8 @@ static bool append_unix(struct lh_endpoint_list *list, const char *text, const c
 }
 
 static bool append_socket(struct lh_endpoint_list *list, const char *text, const void *socket,
-                          socklen_t size_bytes, struct lh_error *error) {
+                          socklen_t size_bytes, struct lh_error *error)
+{
     struct lh_endpoint *endpoint = append(list, text);
     if (endpoint == NULL)
         return too_many(error);
@@ -56,7 +60,8 @@ static bool append_socket(struct lh_endpoint_list *list, const char *text, const
 // Every address of a host is an endpoint: `localhost` is often two, and a daemon listens on one of
 // them.
 static bool append_host(struct lh_endpoint_list *list, const char *text,
-                        const struct lh_address *address, struct lh_error *error) {
+                        const struct lh_address *address, struct lh_error *error)
+{
     char port[8];
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
@@ -73,7 +78,8 @@ static bool append_host(struct lh_endpoint_list *list, const char *text,
 }
 
 static bool append_tcp(struct lh_endpoint_list *list, const char *text, const char *where,
-                       struct lh_error *error) {
+                       struct lh_error *error)
+{
     struct lh_address address;
     const char *reason;
     if (strchr(where, ':') == NULL || where[strlen(where) - 1] == ']')
@@ -85,7 +91,8 @@ static bool append_tcp(struct lh_endpoint_list *list, const char *text, const ch
     return append_host(list, text, &address, error);
 }
 
-static bool append_word(struct lh_endpoint_list *list, const char *word, struct lh_error *error) {
+static bool append_word(struct lh_endpoint_list *list, const char *word, struct lh_error *error)
+{
     if (word[0] == '\0')
         return lh_error_set(error, "an endpoint is empty: " FORMS);
     if (strncmp(word, "unix:", 5) == 0)
@@ -98,7 +105,8 @@ static bool append_word(struct lh_endpoint_list *list, const char *word, struct 
 }
 
 bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
-                            struct lh_error *error) {
+                            struct lh_error *error)
+{
     char *copy = strdup(text);
     struct lh_endpoint_list list = {.count = 0};
     if (copy == NULL)

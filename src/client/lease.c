@@ -23,18 +23,21 @@
 // No try is given less than this, unless less is left altogether.
 #define TRY_LEAST_NS (50 * LH_NS_PER_MS)
 
-static uint64_t random_bits(void) {
+static uint64_t random_bits(void)
+{
     uint64_t bits;
     while (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
         ;
     return bits;
 }
 
-bool lh_lease_valid(const struct lh_lease *lease) {
+bool lh_lease_valid(const struct lh_lease *lease)
+{
     return lh_client_has_authority(lease->deadline, lh_clock_now());
 }
 
-void lh_holder_make(char ret_holder[LH_HOLDER_MAX_BYTES + 1]) {
+void lh_holder_make(char ret_holder[LH_HOLDER_MAX_BYTES + 1])
+{
     char host[65] = "localhost";
     const struct passwd *user = getpwuid(geteuid());
     gethostname(host, sizeof host - 1);
@@ -46,7 +49,8 @@ void lh_holder_make(char ret_holder[LH_HOLDER_MAX_BYTES + 1]) {
                  host, random_bits());
 }
 
-bool lh_lease_name_check(const char *name, struct lh_error *error) {
+bool lh_lease_name_check(const char *name, struct lh_error *error)
+{
     size_t size = strlen(name);
     if (size == 0)
         return lh_error_set(error,
@@ -65,7 +69,8 @@ bool lh_lease_name_check(const char *name, struct lh_error *error) {
 
 // How long one endpoint may take: an even share of the patience among those not tried in this
 // round.
-static struct lh_duration share(const struct lh_lease_call *call, struct lh_instant now) {
+static struct lh_duration share(const struct lh_lease_call *call, struct lh_instant now)
+{
     size_t count = lh_client_endpoint_count(call->client);
     size_t untried = count - call->failures % count;
     int64_t left_ns = lh_left(now, call->give_up_at).ns;
@@ -83,12 +88,13 @@ struct request {
     size_t number_count;
 };
 
-static void add(struct request *request, const char *word) {
+static void add(struct request *request, const char *word)
+{
     request->words[request->count++] = word;
 }
 
-static void add_number(struct request *request, const char *key, uint64_t number,
-                       const char *unit) {
+static void add_number(struct request *request, const char *key, uint64_t number, const char *unit)
+{
     char *text = request->numbers[request->number_count++];
     snprintf(text, sizeof request->numbers[0], "%" PRIu64 "%s", number, unit);
     if (key != NULL)
@@ -97,13 +103,15 @@ static void add_number(struct request *request, const char *key, uint64_t number
 }
 
 // A duration as the protocol writes it, rounded up to a whole millisecond.
-static void add_duration(struct request *request, const char *key, struct lh_duration duration) {
+static void add_duration(struct request *request, const char *key, struct lh_duration duration)
+{
     int64_t ms = duration.ns / LH_NS_PER_MS + (duration.ns % LH_NS_PER_MS != 0);
     add_number(request, key, (uint64_t)ms, "ms");
 }
 
 static void build(const struct lh_lease_call *call, struct lh_duration wait,
-                  struct lh_duration node_timeout, struct request *request) {
+                  struct lh_duration node_timeout, struct request *request)
+{
     static const char *const verbs[] = {
         [LH_LEASE_ACQUIRE] = "ACQUIRE", [LH_LEASE_RENEW] = "RENEW", [LH_LEASE_RELEASE] = "RELEASE"};
     const struct lh_lease *lease = call->lease;
@@ -133,7 +141,8 @@ static void build(const struct lh_lease_call *call, struct lh_duration wait,
 // without a wait: from then on silence means that we wait, while before it may mean that it hangs.
 // The node is given nine tenths of the time this side will wait, so that it is the node that says
 // "no quorum".
-static void send_request(struct lh_lease_call *call) {
+static void send_request(struct lh_lease_call *call)
+{
     struct lh_instant now = lh_clock_now();
     struct lh_duration wait = {0};
     if (call->verb == LH_LEASE_ACQUIRE && !call->resuming && call->in_contact) {
@@ -155,19 +164,22 @@ static void send_request(struct lh_lease_call *call) {
                     (struct lh_duration){wait.ns + timeout.ns});
 }
 
-static enum lh_lease_result pause_for(struct lh_lease_call *call, int64_t most_ns) {
+static enum lh_lease_result pause_for(struct lh_lease_call *call, int64_t most_ns)
+{
     int64_t pause_ns = most_ns / 2 + (int64_t)(random_bits() % (uint64_t)(most_ns / 2));
     call->pause_until = lh_after(lh_clock_now(), (struct lh_duration){pause_ns});
     return LH_LEASE_BUSY;
 }
 
-static enum lh_lease_result refuse(struct lh_lease_call *call, const char *why) {
+static enum lh_lease_result refuse(struct lh_lease_call *call, const char *why)
+{
     lh_error_set(&call->error, "%s", why);
     return LH_LEASE_REFUSED;
 }
 
 // A quorum spoke: whatever was wrong before is over.
-static void quorum_answered(struct lh_lease_call *call) {
+static void quorum_answered(struct lh_lease_call *call)
+{
     call->failures = 0;
     call->in_contact = true;
     if (call->verb == LH_LEASE_ACQUIRE)
@@ -176,7 +188,8 @@ static void quorum_answered(struct lh_lease_call *call) {
 
 // One endpoint had no answer for us. The next is tried at once, after a whole round with a pause;
 // in the end the user reads the last reason, unless it is only that time was over.
-static enum lh_lease_result endpoint_failed(struct lh_lease_call *call, const char *why) {
+static enum lh_lease_result endpoint_failed(struct lh_lease_call *call, const char *why)
+{
     size_t count = lh_client_endpoint_count(call->client);
     struct lh_instant now = lh_clock_now();
     call->failures++;
@@ -198,7 +211,8 @@ static enum lh_lease_result endpoint_failed(struct lh_lease_call *call, const ch
 
 // Granted, to us or to the same holder renewing. An acquisition that came too late to be worth
 // anything is renewed at once, which asks for a fresh answer.
-static enum lh_lease_result granted(struct lh_lease_call *call) {
+static enum lh_lease_result granted(struct lh_lease_call *call)
+{
     struct lh_lease *lease = call->lease;
     const struct lh_answer *answer = &call->answer;
     bool renewal = call->verb == LH_LEASE_RENEW || call->resuming;
@@ -225,7 +239,8 @@ static enum lh_lease_result granted(struct lh_lease_call *call) {
 
 // Somebody holds it. If that is this very holder at another node, which it reached before a failure
 // cut the answer off, the lease is taken up by a renewal.
-static enum lh_lease_result held(struct lh_lease_call *call) {
+static enum lh_lease_result held(struct lh_lease_call *call)
+{
     const struct lh_answer *answer = &call->answer;
     quorum_answered(call);
     if (call->verb != LH_LEASE_ACQUIRE)
@@ -247,7 +262,8 @@ static enum lh_lease_result held(struct lh_lease_call *call) {
 }
 
 // First in line: sent afresh, at once the first time.
-static enum lh_lease_result turn(struct lh_lease_call *call) {
+static enum lh_lease_result turn(struct lh_lease_call *call)
+{
     quorum_answered(call);
     if (call->turns++ > 0)
         return pause_for(call, PAUSE_LEAST_NS);
@@ -256,7 +272,8 @@ static enum lh_lease_result turn(struct lh_lease_call *call) {
 }
 
 // Of an acquisition: what it was granted before has ended since. The next one is another request.
-static enum lh_lease_result lost(struct lh_lease_call *call) {
+static enum lh_lease_result lost(struct lh_lease_call *call)
+{
     if (call->verb != LH_LEASE_ACQUIRE)
         return LH_LEASE_LOST;
     call->resuming = false;
@@ -267,7 +284,8 @@ static enum lh_lease_result lost(struct lh_lease_call *call) {
 }
 
 // No majority in time. For a renewal the answer still says how long the old lease stands.
-static enum lh_lease_result no_quorum(struct lh_lease_call *call) {
+static enum lh_lease_result no_quorum(struct lh_lease_call *call)
+{
     struct lh_lease *lease = call->lease;
     call->resuming = false;
     if (call->verb == LH_LEASE_RENEW && lh_before(lease->deadline, LH_NEVER))
@@ -278,7 +296,8 @@ static enum lh_lease_result no_quorum(struct lh_lease_call *call) {
                                      : "no majority of the members answered in time");
 }
 
-static enum lh_lease_result handle_answer(struct lh_lease_call *call) {
+static enum lh_lease_result handle_answer(struct lh_lease_call *call)
+{
     lh_answer_read(lh_client_reply(call->client), call->lease->name, &call->answer);
     switch (call->answer.status) {
     case LH_ANSWER_GRANTED: return granted(call);
@@ -299,7 +318,8 @@ static enum lh_lease_result handle_answer(struct lh_lease_call *call) {
 }
 
 static void begin(struct lh_lease_call *call, enum lh_lease_verb verb, struct lh_client *client,
-                  struct lh_lease *lease, struct lh_duration ttl, struct lh_duration patience) {
+                  struct lh_lease *lease, struct lh_duration ttl, struct lh_duration patience)
+{
     struct lh_instant now = lh_clock_now();
     *call = (struct lh_lease_call){
         .verb = verb,
@@ -314,8 +334,8 @@ static void begin(struct lh_lease_call *call, enum lh_lease_verb verb, struct lh
 }
 
 void lh_lease_acquire(struct lh_lease_call *call, struct lh_client *client, struct lh_lease *lease,
-                      struct lh_duration ttl, struct lh_duration wait,
-                      struct lh_duration patience) {
+                      struct lh_duration ttl, struct lh_duration wait, struct lh_duration patience)
+{
     begin(call, LH_LEASE_ACQUIRE, client, lease, ttl, patience);
     lease->token = 0;
     lease->deadline = LH_PAST;
@@ -324,19 +344,22 @@ void lh_lease_acquire(struct lh_lease_call *call, struct lh_client *client, stru
 }
 
 void lh_lease_renew(struct lh_lease_call *call, struct lh_client *client, struct lh_lease *lease,
-                    struct lh_duration ttl, struct lh_duration patience) {
+                    struct lh_duration ttl, struct lh_duration patience)
+{
     begin(call, LH_LEASE_RENEW, client, lease, ttl, patience);
     call->give_up_at = lh_earlier(call->give_up_at, lease->deadline);
     send_request(call);
 }
 
 void lh_lease_release(struct lh_lease_call *call, struct lh_client *client, struct lh_lease *lease,
-                      struct lh_duration patience) {
+                      struct lh_duration patience)
+{
     begin(call, LH_LEASE_RELEASE, client, lease, (struct lh_duration){0}, patience);
     send_request(call);
 }
 
-enum lh_lease_result lh_lease_advance(struct lh_lease_call *call) {
+enum lh_lease_result lh_lease_advance(struct lh_lease_call *call)
+{
     for (;;) {
         if (call->pause_until.ns != LH_PAST.ns) {
             if (lh_before(lh_clock_now(), call->pause_until))
@@ -357,19 +380,23 @@ enum lh_lease_result lh_lease_advance(struct lh_lease_call *call) {
     }
 }
 
-int lh_lease_call_fd(const struct lh_lease_call *call) {
+int lh_lease_call_fd(const struct lh_lease_call *call)
+{
     return call->pause_until.ns != LH_PAST.ns ? -1 : lh_client_fd(call->client);
 }
 
-short lh_lease_call_events(const struct lh_lease_call *call) {
+short lh_lease_call_events(const struct lh_lease_call *call)
+{
     return lh_client_events(call->client);
 }
 
-struct lh_instant lh_lease_call_wake_at(const struct lh_lease_call *call) {
+struct lh_instant lh_lease_call_wake_at(const struct lh_lease_call *call)
+{
     return call->pause_until.ns != LH_PAST.ns ? call->pause_until : lh_client_wake_at(call->client);
 }
 
-enum lh_lease_result lh_lease_finish(struct lh_lease_call *call) {
+enum lh_lease_result lh_lease_finish(struct lh_lease_call *call)
+{
     enum lh_lease_result result;
     while ((result = lh_lease_advance(call)) == LH_LEASE_BUSY) {
         struct pollfd wanted = {.fd = lh_lease_call_fd(call), .events = lh_lease_call_events(call)};

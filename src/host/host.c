@@ -272,8 +272,7 @@ static bool admissible(struct lh_host *host, const struct lh_host_input *input)
         return true;
     bool answer = input->message == LH_HOST_KNOWN || input->message == LH_HOST_RECORDED;
     return input->message == LH_HOST_ASK || input->message == LH_HOST_ANNOUNCE ||
-           input->message == LH_HOST_REFUSAL ||
-           (answer && host->peers.joiner_echoes);
+           input->message == LH_HOST_REFUSAL || (answer && host->peers.joiner_echoes);
 }
 
 static void on_message(struct lh_host *host, const struct lh_host_input *input,

@@ -224,8 +224,9 @@ static void learn_up(struct lh_peer *peer, struct lh_instant now, struct lh_host
     event->number = peer->start;
 }
 
-// It does not believe us. The operator of this node has to know as well. If another life of this node speaks, this
-// one stops: other members may believe either of the two, and each would have a quorum.
+// It does not believe us. The operator of this node has to know as well. If another life of this
+// node speaks, this one stops: other members may believe either of the two, and each would have a
+// quorum.
 static void on_refusal(struct lh_host *host, struct lh_peer *peer,
                        const struct lh_host_message *message, struct lh_instant now,
                        struct lh_host_effects *effects)
@@ -247,8 +248,8 @@ static void on_refusal(struct lh_host *host, struct lh_peer *peer,
     lh_host_event(effects, LH_EVENT_HALTED)->text = host->halted;
 }
 
-// A peer that does not believe this life does not echo it either: its Refusal, which names the life, is all that
-// counts of such a datagram.
+// A peer that does not believe this life does not echo it either: its Refusal, which names the
+// life, is all that counts of such a datagram.
 static void hear_refusal(struct lh_host *host, struct lh_peer *peer, struct lh_reader reader,
                          struct lh_instant now, struct lh_host_effects *effects)
 {
@@ -264,8 +265,8 @@ static void hear_refusal(struct lh_host *host, struct lh_peer *peer, struct lh_r
     }
 }
 
-// What a peer said while it was joining may come again when it has long been admitted, or started once more. While
-// one life of it is heard, another that joins must show that it lives now.
+// What a peer said while it was joining may come again when it has long been admitted, or started
+// once more. While one life of it is heard, another that joins must show that it lives now.
 static bool answers_lately(const struct lh_host *host, const struct lh_header *header,
                            struct lh_instant now)
 {
@@ -315,7 +316,8 @@ bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, st
     return true;
 }
 
-// A question that comes late, behind the announcement of the same directory, is about what was before that.
+// A question that comes late, behind the announcement of the same directory, is about what was
+// before that.
 static void on_ask(struct lh_host *host, const struct lh_peer *peer,
                    const struct lh_host_message *message, struct lh_host_effects *effects)
 {

@@ -10,14 +10,16 @@
 
 #include "base/text.h"
 
-static bool refuse(const char **ret_reason, const char *reason) {
+static bool refuse(const char **ret_reason, const char *reason)
+{
     *ret_reason = reason;
     return false;
 }
 
 // Splits HOST, HOST:PORT, [HOST] and [HOST]:PORT. `ret_port` has NULL data if there is none.
 static bool split(struct lh_slice text, struct lh_slice *ret_host, struct lh_slice *ret_port,
-                  bool *ret_brackets, const char **ret_reason) {
+                  bool *ret_brackets, const char **ret_reason)
+{
     const uint8_t *end = text.data + text.size_bytes;
     const uint8_t *colon = NULL;
     *ret_port = (struct lh_slice){NULL, 0};
@@ -46,7 +48,8 @@ static bool split(struct lh_slice text, struct lh_slice *ret_host, struct lh_sli
     return true;
 }
 
-static bool parse_port(struct lh_slice text, uint16_t *ret_port) {
+static bool parse_port(struct lh_slice text, uint16_t *ret_port)
+{
     uint64_t port = 0;
     if (!lh_u64_parse(text, &port) || port == 0 || port > UINT16_MAX)
         return false;
@@ -55,7 +58,8 @@ static bool parse_port(struct lh_slice text, uint16_t *ret_port) {
 }
 
 // Letters, digits, '-' and '_' in labels of 1..63 between dots; one dot may end it.
-static bool is_host_name(const char *host) {
+static bool is_host_name(const char *host)
+{
     size_t label = 0;
     for (const char *at = host; *at != '\0'; at++) {
         const uint8_t byte = lh_ascii_lower((uint8_t)*at);
@@ -74,14 +78,16 @@ static bool is_host_name(const char *host) {
     return host[0] != '\0';
 }
 
-static void set_port(struct lh_address *address) {
+static void set_port(struct lh_address *address)
+{
     if (address->socket.ss_family == AF_INET6)
         ((struct sockaddr_in6 *)&address->socket)->sin6_port = htons(address->port);
     else
         ((struct sockaddr_in *)&address->socket)->sin_port = htons(address->port);
 }
 
-static int look_up(struct lh_address *address, int flags, int family) {
+static int look_up(struct lh_address *address, int flags, int family)
+{
     const struct addrinfo hints = {
         .ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = flags};
     struct addrinfo *found = NULL;
@@ -96,7 +102,8 @@ static int look_up(struct lh_address *address, int flags, int family) {
 }
 
 bool lh_address_parse(struct lh_slice text, uint16_t default_port, struct lh_address *ret_address,
-                      const char **ret_reason) {
+                      const char **ret_reason)
+{
     struct lh_address address = {.port = default_port};
     struct lh_slice host;
     struct lh_slice port;
@@ -132,7 +139,8 @@ bool lh_address_parse(struct lh_slice text, uint16_t default_port, struct lh_add
     return true;
 }
 
-bool lh_address_resolve(struct lh_address *address, struct lh_error *error) {
+bool lh_address_resolve(struct lh_address *address, struct lh_error *error)
+{
     if (address->is_numeric)
         return true;
     const int code = look_up(address, AI_ADDRCONFIG, AF_UNSPEC);
@@ -142,7 +150,8 @@ bool lh_address_resolve(struct lh_address *address, struct lh_error *error) {
     return true;
 }
 
-bool lh_address_is_loopback(const struct lh_address *address) {
+bool lh_address_is_loopback(const struct lh_address *address)
+{
     if (!address->is_numeric)
         return false;
     if (address->socket.ss_family == AF_INET) {
@@ -152,7 +161,8 @@ bool lh_address_is_loopback(const struct lh_address *address) {
     return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address->socket)->sin6_addr);
 }
 
-bool lh_address_equal(const struct lh_address *a, const struct lh_address *b) {
+bool lh_address_equal(const struct lh_address *a, const struct lh_address *b)
+{
     if (a->port != b->port)
         return false;
     if (a->is_numeric && b->is_numeric)
@@ -160,7 +170,8 @@ bool lh_address_equal(const struct lh_address *a, const struct lh_address *b) {
     return strcasecmp(a->host, b->host) == 0;
 }
 
-void lh_address_format(const struct lh_address *address, char out[LH_ADDRESS_TEXT_MAX]) {
+void lh_address_format(const struct lh_address *address, char out[LH_ADDRESS_TEXT_MAX])
+{
     const bool brackets = strchr(address->host, ':') != NULL;
     snprintf(out, LH_ADDRESS_TEXT_MAX, brackets ? "[%s]:%u" : "%s:%u", address->host,
              (unsigned)address->port);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 _Noreturn void lh_assert_failed(const char *file, int line, const char *expression, long long left,
-                                long long right) {
+                                long long right)
+{
     fprintf(stderr, "%s:%d: assertion failed: %s (left %lld, right %lld)\n", file, line, expression,
             left, right);
     fflush(NULL);

@@ -14,7 +14,8 @@
 #define TIME_NAMESPACE_PATH "/proc/self/ns/time"
 #define TIME_NAMESPACE_PREFIX "time:["
 
-static int64_t read_ns(clockid_t clock) {
+static int64_t read_ns(clockid_t clock)
+{
     struct timespec read;
     if (clock_gettime(clock, &read) != 0) {
         fprintf(stderr, "leasehold: clock %d cannot be read: %s\n", (int)clock, strerror(errno));
@@ -23,7 +24,8 @@ static int64_t read_ns(clockid_t clock) {
     return (int64_t)read.tv_sec * LH_NS_PER_S + read.tv_nsec;
 }
 
-struct lh_instant lh_clock_follow(struct lh_instant previous, struct lh_instant current) {
+struct lh_instant lh_clock_follow(struct lh_instant previous, struct lh_instant current)
+{
     if (__builtin_expect(lh_before(current, previous), 0)) {
         fprintf(
             stderr,
@@ -35,17 +37,20 @@ struct lh_instant lh_clock_follow(struct lh_instant previous, struct lh_instant 
     return current;
 }
 
-struct lh_instant lh_clock_now(void) {
+struct lh_instant lh_clock_now(void)
+{
     static _Thread_local struct lh_instant last;
     last = lh_clock_follow(last, (struct lh_instant){read_ns(CLOCK_BOOTTIME)});
     return last;
 }
 
-int64_t lh_clock_realtime_ns(void) {
+int64_t lh_clock_realtime_ns(void)
+{
     return read_ns(CLOCK_REALTIME);
 }
 
-static int hex_digit(char character) {
+static int hex_digit(char character)
+{
     if (character >= '0' && character <= '9')
         return character - '0';
     if (character >= 'a' && character <= 'f')
@@ -53,8 +58,8 @@ static int hex_digit(char character) {
     return -1;
 }
 
-bool lh_kernel_boot_id_parse(const char *text, size_t size,
-                             uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES]) {
+bool lh_kernel_boot_id_parse(const char *text, size_t size, uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES])
+{
     static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
     uint8_t id[LH_KERNEL_BOOT_ID_BYTES] = {0};
     size_t digits = 0;
@@ -78,7 +83,8 @@ bool lh_kernel_boot_id_parse(const char *text, size_t size,
     return true;
 }
 
-bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error *error) {
+bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error *error)
+{
     char text[64];
     const int file = open(BOOT_ID_PATH, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -90,7 +96,8 @@ bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error 
     return true;
 }
 
-bool lh_time_namespace_parse(const char *text, size_t size, uint64_t *ret_inode) {
+bool lh_time_namespace_parse(const char *text, size_t size, uint64_t *ret_inode)
+{
     const size_t prefix = strlen(TIME_NAMESPACE_PREFIX);
     if (size < prefix + 2 || memcmp(text, TIME_NAMESPACE_PREFIX, prefix) != 0 ||
         text[size - 1] != ']')
@@ -108,7 +115,8 @@ bool lh_time_namespace_parse(const char *text, size_t size, uint64_t *ret_inode)
     return true;
 }
 
-bool lh_time_namespace(uint64_t *ret_inode, struct lh_error *error) {
+bool lh_time_namespace(uint64_t *ret_inode, struct lh_error *error)
+{
     char text[64];
     const ssize_t size = readlink(TIME_NAMESPACE_PATH, text, sizeof(text));
     // Linux before 5.6 has no such link. A missing /proc is told by lh_kernel_boot_id.

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-bool lh_error_set(struct lh_error *error, const char *format, ...) {
+bool lh_error_set(struct lh_error *error, const char *format, ...)
+{
     // The text is built aside: an argument may be the old text of this very error.
     char text[sizeof(error->text)];
     va_list arguments;

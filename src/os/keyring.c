@@ -26,11 +26,13 @@ struct parse {
     struct lh_error *error;
 };
 
-static bool is_blank(uint8_t byte) {
+static bool is_blank(uint8_t byte)
+{
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-static struct lh_slice trim(struct lh_slice text) {
+static struct lh_slice trim(struct lh_slice text)
+{
     while (text.size_bytes > 0 && is_blank(text.data[0])) {
         text.data++;
         text.size_bytes--;
@@ -43,7 +45,8 @@ static struct lh_slice trim(struct lh_slice text) {
 // Splits `text` at the first `separator`, which belongs to neither part. False, with all of it in
 // `ret_before`, if there is none.
 static bool split(struct lh_slice text, char separator, struct lh_slice *ret_before,
-                  struct lh_slice *ret_after) {
+                  struct lh_slice *ret_after)
+{
     const uint8_t *at = text.size_bytes == 0 ? NULL : memchr(text.data, separator, text.size_bytes);
     if (at == NULL) {
         *ret_before = text;
@@ -57,7 +60,8 @@ static bool split(struct lh_slice text, char separator, struct lh_slice *ret_bef
 }
 
 static bool parse_hex(struct parse *parse, const char *name, struct lh_slice value,
-                      uint8_t *ret_bytes, size_t size) {
+                      uint8_t *ret_bytes, size_t size)
+{
     if (!lh_hex_decode(value, ret_bytes, size))
         return lh_error_set(parse->error,
                             "%s:%u: %s: want %zu hexadecimal digits, got %zu bytes (not shown)",
@@ -65,12 +69,14 @@ static bool parse_hex(struct parse *parse, const char *name, struct lh_slice val
     return true;
 }
 
-static bool refuse_second(struct parse *parse, const char *name, unsigned first_line) {
+static bool refuse_second(struct parse *parse, const char *name, unsigned first_line)
+{
     return lh_error_set(parse->error, "%s:%u: %s: given before, on line %u; a cluster has one",
                         parse->path, parse->line, name, first_line);
 }
 
-static bool parse_key(struct parse *parse, struct lh_slice value) {
+static bool parse_key(struct parse *parse, struct lh_slice value)
+{
     struct lh_keyring *keyring = &parse->keyring;
     const size_t index = keyring->key_count;
     if (index == LH_KEYRING_KEYS_MAX)
@@ -88,7 +94,8 @@ static bool parse_key(struct parse *parse, struct lh_slice value) {
     return true;
 }
 
-static bool parse_line(struct parse *parse, struct lh_slice line) {
+static bool parse_line(struct parse *parse, struct lh_slice line)
+{
     struct lh_keyring *keyring = &parse->keyring;
     struct lh_slice name;
     struct lh_slice value;
@@ -120,7 +127,8 @@ static bool parse_line(struct parse *parse, struct lh_slice line) {
                         parse->path, parse->line);
 }
 
-static bool check_complete(struct parse *parse) {
+static bool check_complete(struct parse *parse)
+{
     const char *missing = NULL;
     if (parse->cluster_id_line == 0)
         missing = "cluster-id";
@@ -136,7 +144,8 @@ static bool check_complete(struct parse *parse) {
 }
 
 bool lh_keyring_parse(struct lh_slice text, const char *path, struct lh_keyring *ret_keyring,
-                      struct lh_error *error) {
+                      struct lh_error *error)
+{
     struct parse parse = {.path = path, .error = error};
     struct lh_slice line;
     bool good = true;
@@ -153,7 +162,8 @@ bool lh_keyring_parse(struct lh_slice text, const char *path, struct lh_keyring 
 }
 
 // Reads all of `file`, up to the limit and one byte more. False on an I/O error.
-static bool read_all(int file, uint8_t *ret_bytes, size_t capacity, size_t *ret_size) {
+static bool read_all(int file, uint8_t *ret_bytes, size_t capacity, size_t *ret_size)
+{
     size_t size = 0;
     while (size < capacity) {
         const ssize_t part = read(file, ret_bytes + size, capacity - size);
@@ -170,7 +180,8 @@ static bool read_all(int file, uint8_t *ret_bytes, size_t capacity, size_t *ret_
 }
 
 bool lh_keyring_load(const char *path, struct lh_keyring *ret_keyring, struct lh_error *ret_warning,
-                     struct lh_error *error) {
+                     struct lh_error *error)
+{
     uint8_t bytes[FILE_MAX_BYTES + 1];
     size_t size = 0;
     struct stat status;
@@ -197,7 +208,8 @@ bool lh_keyring_load(const char *path, struct lh_keyring *ret_keyring, struct lh
 }
 
 bool lh_keyring_reload(const char *path, struct lh_keyring *keyring, struct lh_error *ret_warning,
-                       struct lh_error *error) {
+                       struct lh_error *error)
+{
     struct lh_keyring loaded;
     struct lh_error warning;
     if (!lh_keyring_load(path, &loaded, &warning, error))
@@ -220,7 +232,8 @@ bool lh_keyring_reload(const char *path, struct lh_keyring *keyring, struct lh_e
     return changed == NULL;
 }
 
-bool lh_keyring_generate(struct lh_keyring *ret_keyring, struct lh_error *error) {
+bool lh_keyring_generate(struct lh_keyring *ret_keyring, struct lh_error *error)
+{
     if (sodium_init() < 0)
         return lh_error_set(error, "libsodium finds no source of randomness");
     struct lh_keyring keyring = {.key_count = 1};
@@ -232,7 +245,8 @@ bool lh_keyring_generate(struct lh_keyring *ret_keyring, struct lh_error *error)
     return true;
 }
 
-static size_t format_line(char *out, const char *name, const uint8_t *bytes, size_t size) {
+static size_t format_line(char *out, const char *name, const uint8_t *bytes, size_t size)
+{
     const size_t name_size = strlen(name);
     memcpy(out, name, name_size);
     sodium_bin2hex(out + name_size, size * 2 + 1, bytes, size);
@@ -240,7 +254,8 @@ static size_t format_line(char *out, const char *name, const uint8_t *bytes, siz
     return name_size + size * 2 + 1;
 }
 
-size_t lh_keyring_format(const struct lh_keyring *keyring, char out[LH_KEYRING_TEXT_MAX]) {
+size_t lh_keyring_format(const struct lh_keyring *keyring, char out[LH_KEYRING_TEXT_MAX])
+{
     _Static_assert(LH_KEYRING_TEXT_MAX >
                        64 + LH_KEY_BYTES * 2 + LH_KEYRING_KEYS_MAX * (LH_KEY_BYTES * 2 + 8),
                    "the longest keyring fits");
@@ -251,7 +266,8 @@ size_t lh_keyring_format(const struct lh_keyring *keyring, char out[LH_KEYRING_T
     return size;
 }
 
-bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struct lh_error *error) {
+bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struct lh_error *error)
+{
     char text[LH_KEYRING_TEXT_MAX];
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 && errno == EEXIST)
@@ -272,6 +288,7 @@ bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struc
     return good;
 }
 
-void lh_keyring_wipe(struct lh_keyring *keyring) {
+void lh_keyring_wipe(struct lh_keyring *keyring)
+{
     sodium_memzero(keyring, sizeof(*keyring));
 }

@@ -3,7 +3,7 @@
 # invented, oversized, and replayed, of this life of a node and of an earlier one. A lease is never granted twice,
 # none is lost for datagrams that only come too often, and each kind is counted.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 33
+plan 36
 nets 3
 
 # Each node is told that the others are at the relay, one port for each direction.

@@ -6,7 +6,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
     struct lh_address address, again;
     const char *reason = NULL;
     char text[LH_ADDRESS_TEXT_MAX];

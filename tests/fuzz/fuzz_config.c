@@ -6,7 +6,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static bool keeps_its_promises(const struct lh_node_config *config) {
+static bool keeps_its_promises(const struct lh_node_config *config)
+{
     const size_t count = config->member_count;
     bool present = false;
     for (size_t i = 0; i < count && count <= LH_CONFIG_MEMBERS_MAX; i++) {
@@ -20,7 +21,8 @@ static bool keeps_its_promises(const struct lh_node_config *config) {
            memchr(config->record, '\0', sizeof(config->record)) != NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
     struct lh_node_config config;
     struct lh_error error = {""};
     const bool good = lh_config_parse(lh_slice_of(bytes, size), "config", &config, &error);

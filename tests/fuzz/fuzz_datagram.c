@@ -1,11 +1,12 @@
-// Hostile datagrams that are nevertheless authentic: a member gone mad. Each run is a node of three that serves, a
-// client that waits and one that holds, and then what the input says: datagrams with a good header of a good
-// peer in front of any bytes, datagrams of any bytes, time that passes, a disk that answers or does not. Nothing may
-// trip an assertion, and the node must still answer PING.
+// Hostile datagrams that are nevertheless authentic: a member gone mad. Each run is a node of three
+// that serves, a client that waits and one that holds, and then what the input says: datagrams with
+// a good header of a good peer in front of any bytes, datagrams of any bytes, time that passes, a
+// disk that answers or does not. Nothing may trip an assertion, and the node must still answer
+// PING.
 //
-// Input: records of (what:1, size:2, bytes). what & 3: 0 a good header of the peer in front, 1 as it is, 2 time in
-// ms (from size), 3 the disk writes; what & 4: from node 3; what & 8: in generation 0; what & 16: framed as one
-// message of kind bytes[0].
+// Input: records of (what:1, size:2, bytes). what & 3: 0 a good header of the peer in front, 1 as
+// it is, 2 time in ms (from size), 3 the disk writes; what & 4: from node 3; what & 8: in
+// generation 0; what & 16: framed as one message of kind bytes[0].
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,15 +89,14 @@ static void pass(struct fuzz *fuzz, int64_t ms)
 static void write_header(struct fuzz *fuzz, uint8_t node, struct lh_writer *writer)
 {
     struct lh_host *host = lh_driver_host(fuzz->driver);
-    lh_header_write(writer,
-                    &(struct lh_header){.member_epoch = 1,
-                                        .members_tag = host->peers.members_tag,
-                                        .start = 1,
-                                        .boot = node,
-                                        .echo_boot = host->boot,
-                                        .stamp = (uint64_t)fuzz->now.ns,
-                                        .max_ttl_ms = 10000,
-                                        .rate_ppm = 10000});
+    lh_header_write(writer, &(struct lh_header){.member_epoch = 1,
+                                                .members_tag = host->peers.members_tag,
+                                                .start = 1,
+                                                .boot = node,
+                                                .echo_boot = host->boot,
+                                                .stamp = (uint64_t)fuzz->now.ns,
+                                                .max_ttl_ms = 10000,
+                                                .rate_ppm = 10000});
 }
 
 static void datagram(struct fuzz *fuzz, uint8_t what, struct lh_slice bytes)
@@ -129,7 +129,8 @@ static void say(struct fuzz *fuzz, uint32_t session, const char *line)
     lh_driver_flush(fuzz->driver);
 }
 
-// A replacement without a disk of its own history would take long; the identity is loaded as if it were old.
+// A replacement without a disk of its own history would take long; the identity is loaded as if it
+// were old.
 static void begin(struct fuzz *fuzz, const struct lh_host_config *config)
 {
     uint8_t value[LH_VALUE_BYTES_MAX], key = 'I';
@@ -158,8 +159,12 @@ static void begin(struct fuzz *fuzz, const struct lh_host_config *config)
     say(fuzz, 2, "LEASE GET a\r\n");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+// A node that serves is made once; every run begins with a copy of it, at the same address.
+static void begin_again(struct fuzz *fuzz)
 {
+    static struct fuzz first;
+    static uint8_t *memory, *copy;
+    static size_t size;
     struct lh_host_config config = {.node = 1,
                                     .member_count = 3,
                                     .members = {1, 2, 3},
@@ -172,15 +177,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                     .quarantine_ceiling = true,
                                     .entropy = {1, 2, 3},
                                     .hash_name = hash_name};
-    struct fuzz fuzz = {.now = {LH_NS_PER_S}};
-    struct lh_world world = {.context = &fuzz,
+    struct lh_world world = {.context = fuzz,
                              .now = world_now,
                              .send = world_send,
                              .persist = world_persist,
                              .reply = world_reply};
-    void *memory = calloc(1, (lh_driver_size(&config) + 15) & ~(size_t)15);
-    fuzz.driver = lh_driver_init(memory, &config, &world);
-    begin(&fuzz, &config);
+    if (memory == NULL) {
+        size = lh_driver_size(&config);
+        memory = calloc(1, size);
+        copy = malloc(size);
+        *fuzz = (struct fuzz){.now = {LH_NS_PER_S}};
+        fuzz->driver = lh_driver_init(memory, &config, &world);
+        begin(fuzz, &config);
+        memcpy(copy, memory, size);
+        first = *fuzz;
+    }
+    memcpy(memory, copy, size);
+    *fuzz = first;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static struct fuzz fuzz;
+    begin_again(&fuzz);
     struct lh_reader reader = lh_reader_of(lh_slice_of(bytes, size));
     while (lh_reader_left_bytes(&reader) > 0) {
         uint8_t what = lh_reader_u8(&reader);
@@ -200,6 +219,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     say(&fuzz, 3, "PING\r\n");
     if (strcmp(fuzz.last, "+PONG\r\n") != 0)
         abort();
-    free(memory);
     return 0;
 }

@@ -1,5 +1,6 @@
-// Any bytes as what a data directory holds: first as an identity alone, then as pairs (key size, key, value size,
-// value) that are handed to a host, which starts if it takes them all and must not trip over what they say.
+// Any bytes as what a data directory holds: first as an identity alone, then as pairs (key size,
+// key, value size, value) that are handed to a host, which starts if it takes them all and must not
+// trip over what they say.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,8 @@ static void run(struct lh_host *host, struct lh_host_effects *effects)
             // What it asks to be stored it must be able to read.
             for (unsigned pair = 0; pair < effects->pair_count; pair++)
                 if (effects->pairs[pair].key[0] == 'I')
-                    decode_alone(lh_slice_of(effects->pairs[pair].value,
-                                             effects->pairs[pair].value_size));
+                    decode_alone(
+                        lh_slice_of(effects->pairs[pair].value, effects->pairs[pair].value_size));
             input.kind = LH_INPUT_PERSISTED;
             input.number = effects->persist;
         }

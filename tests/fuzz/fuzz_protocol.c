@@ -1,5 +1,6 @@
-// Any bytes as a host message: the first chooses the kind, the rest are its body. What is taken must come back
-// unchanged when it is sent on, byte for byte; a page's entries are read as a query reads them.
+// Any bytes as a host message: the first chooses the kind, the rest are its body. What is taken
+// must come back unchanged when it is sent on, byte for byte; a page's entries are read as a query
+// reads them.
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
     static struct lh_seal seal;
     static uint8_t good[LH_SEAL_OVERHEAD_BYTES + 5];
     uint8_t datagram[2048], plain[2048];

@@ -82,7 +82,7 @@ static void check_duration(struct lh_slice text)
             in_fraction = true;
             continue;
         }
-        number = number * 10 + (wide)(text.data[at] - '0');
+        number = number * 10 + (unsigned)(text.data[at] - '0');
         scale *= in_fraction ? 10 : 1;
     }
     struct lh_slice unit = lh_slice_of(text.data + at, text.size_bytes - at);

@@ -10,11 +10,13 @@ enum { LH_INPUT_MAX = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static int is_visible(const struct dirent *entry) {
+static int is_visible(const struct dirent *entry)
+{
     return entry->d_name[0] != '.';
 }
 
-static size_t read_input(const char *directory, const char *name, uint8_t *ret_bytes) {
+static size_t read_input(const char *directory, const char *name, uint8_t *ret_bytes)
+{
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     FILE *file = fopen(path, "rb");
@@ -28,7 +30,8 @@ static size_t read_input(const char *directory, const char *name, uint8_t *ret_b
 }
 
 // The target gets a block of exactly `size` bytes, so that the sanitizer sees a read past its end.
-static void run_case(int number, const char *name, const uint8_t *bytes, size_t size) {
+static void run_case(int number, const char *name, const uint8_t *bytes, size_t size)
+{
     printf("# %s\n", name);
     fflush(stdout);
     uint8_t *exact = malloc(size);
@@ -41,7 +44,8 @@ static void run_case(int number, const char *name, const uint8_t *bytes, size_t 
     printf("ok %d - %s\n", number, name);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     if (argc != 2) {
         fprintf(stderr, "usage: %s CORPUS\n", argv[0]);
         return 64;

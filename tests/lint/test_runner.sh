@@ -30,7 +30,7 @@ ends() {
     [ "$verdict" = ok ] || sed 's/^/# /' "$scratch/output"
 }
 
-echo 1..12
+echo 1..13
 given x/test_a.sh 'echo 1..3; echo "ok 1 - a"; echo ok 2; echo "ok 3 # skip no disk"'
 ends 0 '2 passed, 0 failed, 1 skipped' 'counts cases, and skipped ones apart' 'no disk'
 given x/test_a.sh 'echo 1..2; echo "ok 1 - a"; echo "not ok 2 - the cause"; echo "# told why"'
@@ -48,6 +48,8 @@ echo 1..1; sleep 100'
 ends 1 '0 passed, 1 failed' 'a program that hangs' 'timeout of 1 s'
 given x/test_a.sh 'echo 1..1; echo "ok 1 - a"; echo "stack of a child" >${ASAN_OPTIONS##*log_path=}.7'
 ends 1 '1 passed, 1 failed' 'a sanitizer report of any process' 'stack of a child'
+given x/test_a.sh 'echo 1..2; echo "Bail out! no network"; exit 1'
+ends 1 '0 passed, 1 failed' 'a program that gives up' 'no network'
 given unit/test_a.c ''
 ends 1 '0 passed, 1 failed' 'a test that nobody built' 'is not built'
 rm -rf "$scratch/tests"

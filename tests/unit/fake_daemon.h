@@ -40,7 +40,8 @@ struct fake_daemon {
 
 // The number of a line that begins with `type`; moves *at behind the line. False if it is not
 // complete.
-static inline bool fake_header(char *bytes, size_t *at, char type, size_t *ret_number) {
+static inline bool fake_header(char *bytes, size_t *at, char type, size_t *ret_number)
+{
     char *end = strstr(bytes + *at, "\r\n");
     if (end == NULL || bytes[*at] != type)
         return false;
@@ -50,7 +51,8 @@ static inline bool fake_header(char *bytes, size_t *at, char type, size_t *ret_n
 }
 
 // Cuts one request, an array of bulk strings, from the front; 0 if it is not complete.
-static inline size_t fake_cut(char *bytes, size_t size, char **words, size_t *count) {
+static inline size_t fake_cut(char *bytes, size_t size, char **words, size_t *count)
+{
     size_t at = 0;
     size_t wanted = 0;
     *count = 0;
@@ -70,18 +72,21 @@ static inline size_t fake_cut(char *bytes, size_t size, char **words, size_t *co
     return at;
 }
 
-static inline const char *fake_holder(char **words, size_t count) {
+static inline const char *fake_holder(char **words, size_t count)
+{
     for (size_t i = 3; i + 1 < count; i++)
         if (strcmp(words[i], "HOLDER") == 0)
             return words[i + 1];
     return count > 4 ? words[4] : "";
 }
 
-static inline void fake_add_bulk(char *reply, const char *text) {
+static inline void fake_add_bulk(char *reply, const char *text)
+{
     sprintf(reply + strlen(reply), "$%zu\r\n%s\r\n", strlen(text), text);
 }
 
-static inline void fake_map(char *step, char **words, size_t count, char *reply) {
+static inline void fake_map(char *step, char **words, size_t count, char *reply)
+{
     char body[4000] = "";
     size_t pairs = 1;
     fake_add_bulk(body, "name");
@@ -101,13 +106,15 @@ static inline void fake_map(char *step, char **words, size_t count, char *reply)
     sprintf(reply, "%%%zu\r\n%s", pairs, body);
 }
 
-static inline void fake_send(int fd, const char *text) {
+static inline void fake_send(int fd, const char *text)
+{
     ssize_t sent = send(fd, text, strlen(text), MSG_NOSIGNAL);
     (void)sent; // the client may have gone
 }
 
 // Answers one request; false if the connection is to be closed.
-static inline bool fake_answer(struct fake_daemon *fake, int fd, char **words, size_t count) {
+static inline bool fake_answer(struct fake_daemon *fake, int fd, char **words, size_t count)
+{
     char step[2000];
     char reply[8000];
     char *rest = step;
@@ -149,7 +156,8 @@ struct fake_connection {
 };
 
 // Reads what came and answers it; false once the connection has ended.
-static inline bool fake_serve(struct fake_daemon *fake, struct fake_connection *connection) {
+static inline bool fake_serve(struct fake_daemon *fake, struct fake_connection *connection)
+{
     size_t room = sizeof connection->bytes - connection->size - 1;
     ssize_t size = recv(connection->fd, connection->bytes + connection->size, room, 0);
     if (size <= 0)
@@ -170,7 +178,8 @@ static inline bool fake_serve(struct fake_daemon *fake, struct fake_connection *
     }
 }
 
-static inline void *fake_main(void *argument) {
+static inline void *fake_main(void *argument)
+{
     struct fake_daemon *fake = argument;
     static __thread struct fake_connection connections[FAKE_CONNECTIONS_MOST];
     for (size_t i = 0; i < FAKE_CONNECTIONS_MOST; i++)
@@ -203,8 +212,8 @@ static inline void *fake_main(void *argument) {
     return NULL;
 }
 
-static inline void fake_start(struct fake_daemon *fake, const char *const *steps,
-                              size_t step_count) {
+static inline void fake_start(struct fake_daemon *fake, const char *const *steps, size_t step_count)
+{
     sigset_t all;
     sigset_t old;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -227,7 +236,8 @@ static inline void fake_start(struct fake_daemon *fake, const char *const *steps
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static inline void fake_stop(struct fake_daemon *fake) {
+static inline void fake_stop(struct fake_daemon *fake)
+{
     if (write(fake->stop[1], "x", 1) != 1)
         abort();
     pthread_join(fake->thread, NULL);

@@ -1,11 +1,13 @@
-// The one place where tests make whole clusters: real drivers of real hosts on a network, on disks and under
-// clocks of our own, all in one process and in true time that only the fixture knows. A seed decides latencies,
-// losses, duplicates, clock rates and everything else; the same seed gives the same run.
+// The one place where tests make whole clusters: real drivers of real hosts on a network, on disks
+// and under clocks of our own, all in one process and in true time that only the fixture knows. A
+// seed decides latencies, losses, duplicates, clock rates and everything else; the same seed gives
+// the same run.
 //
-// The referee looks at every event and every answer. At most one holder of a name may believe at any instant of
-// true time, whether it is the node or the client that believes; tokens of a name only rise; a renewal moves no
-// deadline back; no node lets go of a lease under a client that still believes; and what a client computes from
-// `until-ns` on its own clock ends no later than the node's td. A break ends the test with the seed.
+// The referee looks at every event and every answer. At most one holder of a name may believe at
+// any instant of true time, whether it is the node or the client that believes; tokens of a name
+// only rise; a renewal moves no deadline back; no node lets go of a lease under a client that still
+// believes; and what a client computes from `until-ns` on its own clock ends no later than the
+// node's td. A break ends the test with the seed.
 #ifndef LH_TESTS_UNIT_HOST_FIXTURE_H
 #define LH_TESTS_UNIT_HOST_FIXTURE_H
 
@@ -37,9 +39,9 @@ struct cluster_settings {
     int64_t latency_ns, jitter_ns; // of a datagram, one way
     int64_t client_ns;             // between client and node, one way
     int64_t disk_ns;               // of one write
-    int64_t step_ns;               // at most so much passes between two readings of a clock in one turn
-    int32_t drift_ppm;             // clocks of nodes and clients run at a rate chosen within this
-    bool dormant;                  // cluster_open starts nobody
+    int64_t step_ns;   // at most so much passes between two readings of a clock in one turn
+    int32_t drift_ppm; // clocks of nodes and clients run at a rate chosen within this
+    bool dormant;      // cluster_open starts nobody
 };
 
 struct cluster_disk {
@@ -69,8 +71,8 @@ struct cluster_process {
     struct cluster_disk disk;
     unsigned write_count, writes_begun;
     struct cluster_write writes[CLUSTER_WRITES_MAX];
-    bool stalled; // its disk
-    bool stopped; // as by SIGSTOP
+    bool stalled;                           // its disk
+    bool stopped;                           // as by SIGSTOP
     uint32_t sessions[CLUSTER_CLIENTS_MAX]; // client + 1, by session ..
     uint32_t lives[CLUSTER_CLIENTS_MAX];    // .. and which connection of it
     uint64_t events[LH_EVENT_REVOKED + 1];  // seen, by kind
@@ -116,7 +118,7 @@ struct cluster_client {
 
 // Somebody believes that it holds a name.
 struct cluster_belief {
-    bool client; // else the node itself
+    bool client;  // else the node itself
     unsigned who; // process or client
     uint64_t token;
     int64_t until_ns; // on its own clock
@@ -163,6 +165,7 @@ struct cluster {
     uint64_t datagrams, datagram_bytes, grants, steps;
     unsigned idle_turns; // timers in a row without time passing
     bool loud;
+    bool expect_break, broken; // the referee's own test: it says so and goes on
 };
 
 // 3 nodes, M 10 s, rho 1 %, 50 us one way, 2 ms a write.
@@ -223,8 +226,8 @@ void cluster_send_bytes(struct cluster *cluster, unsigned client, const void *by
 // Until it is uncorked, what the client sends waits, and then arrives in one piece.
 void cluster_cork(struct cluster *cluster, unsigned client, bool corked);
 // The words of a command, separated by single spaces.
-__attribute__((format(printf, 3, 4))) void
-cluster_command(struct cluster *cluster, unsigned client, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void cluster_command(struct cluster *cluster, unsigned client,
+                                                           const char *format, ...);
 // Sends it and runs until its answer is here: at most 60 s.
 __attribute__((format(printf, 3, 4))) const struct lh_resp_value *
 cluster_call(struct cluster *cluster, unsigned client, const char *format, ...);
@@ -243,8 +246,10 @@ int64_t cluster_push_integer(const char *payload, const char *key);
 // Whether somebody believes to hold `name` now, and under which token.
 uint64_t cluster_believed(struct cluster *cluster, const char *name);
 
-// Ends the test.
-__attribute__((format(printf, 2, 3))) _Noreturn void cluster_break(struct cluster *cluster,
-                                                                   const char *format, ...);
+// Ends the test, unless a break is what the test expects.
+__attribute__((format(printf, 2, 3))) void cluster_break(struct cluster *cluster,
+                                                         const char *format, ...);
+// For the referee's own test: an event that no node had.
+void cluster_tell(struct cluster *cluster, unsigned process, const struct lh_event *event);
 
 #endif

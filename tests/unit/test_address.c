@@ -14,19 +14,22 @@
 static struct lh_address address;
 static const char *reason;
 
-static bool parse(const char *text) {
+static bool parse(const char *text)
+{
     reason = NULL;
     return lh_address_parse(lh_slice_of_string(text), 7741, &address, &reason);
 }
 
-static void assert_refused(const char *text, const char *why) {
+static void assert_refused(const char *text, const char *why)
+{
     address.port = 77;
     assert_false(parse(text));
     assert_string_equal(reason, why);
     assert_int_equal(address.port, 77);
 }
 
-static void numeric_addresses_are_complete(void **state) {
+static void numeric_addresses_are_complete(void **state)
+{
     (void)state;
     const struct sockaddr_in *four = (const struct sockaddr_in *)&address.socket;
     const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address.socket;
@@ -52,7 +55,8 @@ static void numeric_addresses_are_complete(void **state) {
     assert_int_equal(six->sin6_port, htons(7741));
 }
 
-static void host_names_wait_to_be_looked_up(void **state) {
+static void host_names_wait_to_be_looked_up(void **state)
+{
     (void)state;
     struct lh_error error;
     assert_true(parse("db1.example.org:7000"));
@@ -73,7 +77,8 @@ static void host_names_wait_to_be_looked_up(void **state) {
     assert_int_equal(address.size_bytes, 0);
 }
 
-static void ports_are_1_to_65535(void **state) {
+static void ports_are_1_to_65535(void **state)
+{
     (void)state;
     static const char why[] = "the port must be a number from 1 to 65535";
     assert_true(parse("a:1"));
@@ -86,7 +91,8 @@ static void ports_are_1_to_65535(void **state) {
     assert_refused("[::1]:", why);
 }
 
-static void bad_hosts_are_refused(void **state) {
+static void bad_hosts_are_refused(void **state)
+{
     (void)state;
     static const char not_host[] = "the host is not a host name, an IPv4 or an [IPv6] address";
     static const char not_four[] = "an IPv4 address is four numbers from 0 to 255";
@@ -124,7 +130,8 @@ static void bad_hosts_are_refused(void **state) {
     assert_refused(longer, not_host);
 }
 
-static void loopback_is_numeric_loopback(void **state) {
+static void loopback_is_numeric_loopback(void **state)
+{
     (void)state;
     static const struct {
         const char *text;
@@ -140,7 +147,8 @@ static void loopback_is_numeric_loopback(void **state) {
     }
 }
 
-static void assert_equal_addresses(const char *a_text, const char *b_text, bool expected) {
+static void assert_equal_addresses(const char *a_text, const char *b_text, bool expected)
+{
     struct lh_address a;
     assert_true(parse(a_text));
     a = address;
@@ -148,7 +156,8 @@ static void assert_equal_addresses(const char *a_text, const char *b_text, bool 
     assert_int_equal(lh_address_equal(&a, &address), expected);
 }
 
-static void addresses_compare_by_what_they_mean(void **state) {
+static void addresses_compare_by_what_they_mean(void **state)
+{
     (void)state;
     assert_equal_addresses("10.0.0.1", "10.0.0.1:7741", true);
     assert_equal_addresses("10.0.0.1", "10.0.0.1:7742", false);
@@ -160,7 +169,8 @@ static void addresses_compare_by_what_they_mean(void **state) {
     assert_equal_addresses("db1", "10.0.0.1", false);
 }
 
-static void what_is_printed_parses_again(void **state) {
+static void what_is_printed_parses_again(void **state)
+{
     (void)state;
     static const char *const texts[] = {"10.0.0.1:7741", "[::1]:1", "db1.example.org:65535"};
     char text[LH_ADDRESS_TEXT_MAX];
@@ -171,7 +181,8 @@ static void what_is_printed_parses_again(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numeric_addresses_are_complete),
         cmocka_unit_test(host_names_wait_to_be_looked_up),

@@ -17,7 +17,8 @@ static long long failed_left;
 static long long failed_right;
 
 _Noreturn void lh_assert_failed(const char *file, int line, const char *expression, long long left,
-                                long long right) {
+                                long long right)
+{
     assert_non_null(strstr(file, "test_assert.c"));
     assert_true(line > 0);
     failed_expression = expression;
@@ -26,7 +27,8 @@ _Noreturn void lh_assert_failed(const char *file, int line, const char *expressi
     longjmp(back, 1);
 }
 
-static bool fails_condition(bool condition) {
+static bool fails_condition(bool condition)
+{
     if (setjmp(back) != 0)
         return true;
     LH_ASSERT(condition);
@@ -34,7 +36,8 @@ static bool fails_condition(bool condition) {
 }
 
 #define DEFINE_FAILS(name, macro)                                                                  \
-    static bool name(long long left, long long right) {                                            \
+    static bool name(long long left, long long right)                                              \
+    {                                                                                              \
         if (setjmp(back) != 0)                                                                     \
             return true;                                                                           \
         macro(left, right);                                                                        \
@@ -47,7 +50,8 @@ DEFINE_FAILS(fails_le, LH_ASSERT_LE)
 DEFINE_FAILS(fails_gt, LH_ASSERT_GT)
 DEFINE_FAILS(fails_ge, LH_ASSERT_GE)
 
-static void a_condition_reports_what_it_was_and_should_be(void **state) {
+static void a_condition_reports_what_it_was_and_should_be(void **state)
+{
     (void)state;
     assert_false(fails_condition(true));
     assert_true(fails_condition(false));
@@ -56,7 +60,8 @@ static void a_condition_reports_what_it_was_and_should_be(void **state) {
     assert_int_equal(failed_right, 1);
 }
 
-static void comparisons_fail_on_the_right_side_of_their_edge(void **state) {
+static void comparisons_fail_on_the_right_side_of_their_edge(void **state)
+{
     (void)state;
     assert_true(fails_eq(6, 7) && !fails_eq(7, 7) && fails_eq(8, 7));
     assert_true(!fails_ne(6, 7) && fails_ne(7, 7) && !fails_ne(8, 7));
@@ -67,7 +72,8 @@ static void comparisons_fail_on_the_right_side_of_their_edge(void **state) {
     assert_true(!fails_le(INT64_MIN, INT64_MAX) && fails_le(INT64_MAX, INT64_MIN));
 }
 
-static void a_comparison_reports_its_operands(void **state) {
+static void a_comparison_reports_its_operands(void **state)
+{
     (void)state;
     assert_true(fails_le(8, 7));
     assert_string_equal(failed_expression, "left <= right");
@@ -75,7 +81,8 @@ static void a_comparison_reports_its_operands(void **state) {
     assert_int_equal(failed_right, 7);
 }
 
-static void operands_are_evaluated_once(void **state) {
+static void operands_are_evaluated_once(void **state)
+{
     (void)state;
     int left = 0;
     int right = 0;
@@ -84,14 +91,16 @@ static void operands_are_evaluated_once(void **state) {
     assert_int_equal(right, 1);
 }
 
-static void equality_holds_for_all_64_bits(void **state) {
+static void equality_holds_for_all_64_bits(void **state)
+{
     (void)state;
     const uint64_t all = UINT64_MAX;
     LH_ASSERT_EQ(all, UINT64_MAX);
     LH_ASSERT_NE(all, UINT64_MAX - 1);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_condition_reports_what_it_was_and_should_be),
         cmocka_unit_test(comparisons_fail_on_the_right_side_of_their_edge),

@@ -50,7 +50,6 @@ static void small_rows_are_as_recorded(void **state)
     expect_recorded("renew-release");
     expect_recorded("drift");
     expect_recorded("paxos-lease-paxos");
-    expect_recorded("scalar-quorum-counting");
 }
 
 // A trace begins at the initial state, each state follows from the one before, only the last

@@ -16,13 +16,15 @@
 static struct lh_beats_verdict verdict;
 static struct lh_error error;
 
-static bool check(const struct lh_beat *beats, size_t count, int64_t stopped) {
+static bool check(const struct lh_beat *beats, size_t count, int64_t stopped)
+{
     memset(&error, 0, sizeof error);
     return lh_beats_check(beats, count, &stopped, stopped > 0, &verdict, &error);
 }
 #define CHECK(beats, stopped) check(beats, sizeof(beats) / sizeof((beats)[0]), stopped)
 
-static void test_good(void **state) {
+static void test_good(void **state)
+{
     (void)state;
     const struct lh_beat beats[] = {{5, 10}, {5, 20}, {9, 21}, {9, 40}, {12, 41}};
     assert_true(CHECK(beats, 0));
@@ -35,7 +37,8 @@ static void test_good(void **state) {
     assert_true(check(NULL, 0, 0));
 }
 
-static void test_overlap_is_refused(void **state) {
+static void test_overlap_is_refused(void **state)
+{
     (void)state;
     const struct lh_beat touching[] = {{5, 10}, {5, 20}, {9, 20}};
     assert_false(CHECK(touching, 0));
@@ -48,21 +51,24 @@ static void test_overlap_is_refused(void **state) {
 }
 
 // Both at once, in whatever order the writes came: seen as falling tokens.
-static void test_interleaved_is_refused(void **state) {
+static void test_interleaved_is_refused(void **state)
+{
     (void)state;
     const struct lh_beat beats[] = {{5, 10}, {9, 15}, {5, 20}, {9, 25}};
     assert_false(CHECK(beats, 0));
     assert_non_null(strstr(error.text, "tokens fell: line 3 has token 5 after token 9"));
 }
 
-static void test_falling_tokens_are_refused(void **state) {
+static void test_falling_tokens_are_refused(void **state)
+{
     (void)state;
     const struct lh_beat beats[] = {{9, 10}, {9, 20}, {5, 30}, {5, 40}};
     assert_false(CHECK(beats, 0));
     assert_non_null(strstr(error.text, "tokens fell"));
 }
 
-static void test_late_writes_of_the_stopped_are_counted(void **state) {
+static void test_late_writes_of_the_stopped_are_counted(void **state)
+{
     (void)state;
     const struct lh_beat beats[] = {{5, 10}, {5, 20}, {9, 30}, {5, 35}, {5, 21}, {9, 40}};
     assert_true(CHECK(beats, 5));
@@ -74,14 +80,16 @@ static void test_late_writes_of_the_stopped_are_counted(void **state) {
 }
 
 // Being stopped excuses nothing that was written before a higher token.
-static void test_the_stopped_may_not_overlap_either(void **state) {
+static void test_the_stopped_may_not_overlap_either(void **state)
+{
     (void)state;
     const struct lh_beat beats[] = {{5, 10}, {5, 40}, {9, 30}, {9, 50}};
     assert_false(CHECK(beats, 5));
     assert_non_null(strstr(error.text, "two holders at once"));
 }
 
-static void test_lines(void **state) {
+static void test_lines(void **state)
+{
     (void)state;
     struct lh_beat beat;
     assert_true(lh_beat_parse("7 123", 5, &beat));
@@ -105,7 +113,8 @@ static void test_lines(void **state) {
     assert_true(lh_beat_parse("9223372036854775807 9223372036854775807", 39, &beat));
 }
 
-static bool read_text(const char *text, size_t *ret_count) {
+static bool read_text(const char *text, size_t *ret_count)
+{
     char path[] = "/tmp/lh-beats-XXXXXX";
     int fd = mkstemp(path);
     struct lh_beat *beats = NULL;
@@ -119,7 +128,8 @@ static bool read_text(const char *text, size_t *ret_count) {
     return good;
 }
 
-static void test_files(void **state) {
+static void test_files(void **state)
+{
     (void)state;
     size_t count = 99;
     assert_true(read_text("", &count));
@@ -132,7 +142,8 @@ static void test_files(void **state) {
     assert_false(lh_beats_read("/tmp/lh-no-such-file", &(struct lh_beat *){NULL}, &count, &error));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_overlap_is_refused),

@@ -25,7 +25,8 @@
 
 // Runs `script` under sh with a lease from `fake`; returns the exit code.
 static int run_shell(const char *endpoint, const char *script, int64_t kill_after_ms,
-                     struct lh_lease *ret_lease) {
+                     struct lh_lease *ret_lease)
+{
     char *command[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
     struct lh_run_plan plan = {
         .command = command,
@@ -49,7 +50,8 @@ static int run_shell(const char *endpoint, const char *script, int64_t kill_afte
 }
 
 // Row 23 of the users' scenarios.
-static void test_the_command_s_code_is_passed_on(void **state) {
+static void test_the_command_s_code_is_passed_on(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(10000, 10000), RELEASED);
     assert_int_equal(run_shell(fake.path, "exit 3", 0, NULL), 3);
@@ -58,14 +60,16 @@ static void test_the_command_s_code_is_passed_on(void **state) {
     fake_stop(&fake);
 }
 
-static void test_a_command_ended_by_a_signal(void **state) {
+static void test_a_command_ended_by_a_signal(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(10000, 10000), RELEASED);
     assert_int_equal(run_shell(fake.path, "kill -KILL $$", 0, NULL), 128 + SIGKILL);
     fake_stop(&fake);
 }
 
-static void test_commands_that_cannot_be_started(void **state) {
+static void test_commands_that_cannot_be_started(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(10000, 10000), RELEASED);
     char *missing[] = {(char *)"/nonexistent/command", NULL};
@@ -86,7 +90,8 @@ static void test_commands_that_cannot_be_started(void **state) {
     fake_stop(&fake);
 }
 
-static void test_the_environment(void **state) {
+static void test_the_environment(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(10000, 10000), RELEASED);
     assert_int_equal(run_shell(fake.path,
@@ -99,7 +104,8 @@ static void test_the_environment(void **state) {
 
 // Row 4: no renewal succeeds. TERM comes kill_after before the end, and a command that obeys is
 // gone. What is measured includes the release that follows.
-static void test_lost_by_silence_ends_before_the_deadline(void **state) {
+static void test_lost_by_silence_ends_before_the_deadline(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(1000, 1000), "silent", RELEASED);
     struct lh_instant before = lh_clock_now();
@@ -111,7 +117,8 @@ static void test_lost_by_silence_ends_before_the_deadline(void **state) {
 }
 
 // A command that ignores TERM is killed, and still before the deadline.
-static void test_a_stubborn_command_is_killed_before_the_deadline(void **state) {
+static void test_a_stubborn_command_is_killed_before_the_deadline(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(2000, 2000), "silent", RELEASED);
     struct lh_instant before = lh_clock_now();
@@ -124,7 +131,8 @@ static void test_a_stubborn_command_is_killed_before_the_deadline(void **state) 
 }
 
 // A daemon that breaks every connection while the lease is held, with nothing else to ask.
-static void test_lost_by_a_dead_daemon(void **state) {
+static void test_lost_by_a_dead_daemon(void **state)
+{
     (void)state;
     char path[] = "/tmp/lh-run-XXXXXX";
     char script[200];
@@ -146,7 +154,8 @@ static void test_lost_by_a_dead_daemon(void **state) {
 }
 
 // Told that it is lost: the command ends at once, not at the deadline; nothing is released.
-static void test_lost_by_word(void **state) {
+static void test_lost_by_word(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(20000, 1000), LOST);
     struct lh_instant before = lh_clock_now();
@@ -161,7 +170,8 @@ static void test_lost_by_word(void **state) {
     fake_stop(&other);
 }
 
-static void test_renewals_keep_the_command_alive(void **state) {
+static void test_renewals_keep_the_command_alive(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(600, 600), GRANTED(600, 600), GRANTED(600, 600), GRANTED(600, 600),
                GRANTED(600, 600), GRANTED(600, 600), GRANTED(600, 600), GRANTED(600, 600));
@@ -172,7 +182,8 @@ static void test_renewals_keep_the_command_alive(void **state) {
 }
 
 // The release must not reach the daemon while the command or its children live.
-static void test_release_follows_the_whole_group(void **state) {
+static void test_release_follows_the_whole_group(void **state)
+{
     (void)state;
     char path[] = "/tmp/lh-run-XXXXXX";
     char script[300];
@@ -198,7 +209,8 @@ struct killer {
     const char *file; // wait until it has something in it
 };
 
-static void *kill_when_ready(void *argument) {
+static void *kill_when_ready(void *argument)
+{
     const struct killer *killer = argument;
     struct stat status;
     while (stat(killer->file, &status) != 0 || status.st_size == 0)
@@ -207,7 +219,8 @@ static void *kill_when_ready(void *argument) {
     return NULL;
 }
 
-static void test_signals_are_passed_on(void **state) {
+static void test_signals_are_passed_on(void **state)
+{
     (void)state;
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
@@ -235,7 +248,8 @@ static void test_signals_are_passed_on(void **state) {
     }
 }
 
-static void test_not_acquired(void **state) {
+static void test_not_acquired(void **state)
+{
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2 free-in-ns:=1000000000");
     char *command[] = {(char *)"true", NULL};
@@ -252,7 +266,8 @@ static void test_not_acquired(void **state) {
     lh_client_close(client);
 }
 
-static void wait_for_line(int fd, char *text, size_t size) {
+static void wait_for_line(int fd, char *text, size_t size)
+{
     memset(text, 0, size);
     while (pread(fd, text, size - 1, 0) <= 0 || strchr(text, '\n') == NULL)
         usleep(2000);
@@ -260,7 +275,8 @@ static void wait_for_line(int fd, char *text, size_t size) {
 
 // A wrapper that was stopped beyond its lease looks at the clock first: though a renewal waits to
 // be sent, and a daemon to grant it, the command is killed.
-static void test_a_stopped_wrapper_finds_its_lease_over(void **state) {
+static void test_a_stopped_wrapper_finds_its_lease_over(void **state)
+{
     (void)state;
     char path[] = "/tmp/lh-run-XXXXXX";
     char script[200];
@@ -290,7 +306,8 @@ static void test_a_stopped_wrapper_finds_its_lease_over(void **state) {
 }
 
 // If the wrapper is killed hard, the kernel kills the command.
-static void test_the_command_dies_with_the_wrapper(void **state) {
+static void test_the_command_dies_with_the_wrapper(void **state)
+{
     (void)state;
     char path[] = "/tmp/lh-run-XXXXXX";
     char script[200];
@@ -323,7 +340,8 @@ static void test_the_command_dies_with_the_wrapper(void **state) {
     fake_stop(&fake);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_command_s_code_is_passed_on),
         cmocka_unit_test(test_a_command_ended_by_a_signal),

@@ -16,7 +16,8 @@ static const char *const words[] = {"acquire", "renew", "release", NULL,
                                     "revoke",  "run",   "status",  "keygen"};
 #define NEAREST(typed) lh_cli_nearest(typed, words, sizeof words / sizeof words[0])
 
-static void test_suggestions(void **state) {
+static void test_suggestions(void **state)
+{
     (void)state;
     assert_string_equal(NEAREST("relase"), "release");  // one too few
     assert_string_equal(NEAREST("acquier"), "acquire"); // swapped
@@ -40,7 +41,8 @@ struct parsed_options {
     int exit_code;
 };
 
-static bool parse(struct parsed_options *ret, bool takes_command, char **argv) {
+static bool parse(struct parsed_options *ret, bool takes_command, char **argv)
+{
     const struct lh_option options[] = {
         {"json", LH_OPTION_FLAG, &ret->flag, NULL, "h"},
         {"holder", LH_OPTION_TEXT, &ret->text, "H", "h"},
@@ -67,7 +69,8 @@ static bool parse(struct parsed_options *ret, bool takes_command, char **argv) {
 #define ARGV(...) ((char *[]){(char *)"try", __VA_ARGS__, NULL})
 #define S (char *)
 
-static void test_options_in_any_order_and_form(void **state) {
+static void test_options_in_any_order_and_form(void **state)
+{
     (void)state;
     struct parsed_options got = {.exit_code = -1};
     assert_true(
@@ -86,7 +89,8 @@ static void test_options_in_any_order_and_form(void **state) {
     assert_false(got.flag);
 }
 
-static void test_a_command_keeps_its_own_options(void **state) {
+static void test_a_command_keeps_its_own_options(void **state)
+{
     (void)state;
     struct parsed_options got = {.exit_code = -1};
     assert_true(
@@ -102,7 +106,8 @@ static void test_a_command_keeps_its_own_options(void **state) {
     assert_false(got.flag);
 }
 
-static void test_wrong_command_lines(void **state) {
+static void test_wrong_command_lines(void **state)
+{
     (void)state;
     char **wrong[] = {
         ARGV(S "--json"),               // NAME is missing
@@ -130,7 +135,8 @@ static void test_wrong_command_lines(void **state) {
     assert_int_equal(got.exit_code, LH_EXIT_OK);
 }
 
-static void test_durations_for_people(void **state) {
+static void test_durations_for_people(void **state)
+{
     (void)state;
     static const struct {
         int64_t ms;
@@ -151,7 +157,8 @@ static void test_durations_for_people(void **state) {
     assert_true(strlen(text) < LH_DURATION_TEXT_BYTES);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suggestions),
         cmocka_unit_test(test_options_in_any_order_and_form),

@@ -11,12 +11,14 @@
 
 __extension__ typedef __int128 wide;
 
-static int64_t deadline(int64_t old, int64_t sent, int64_t until, int64_t ppm) {
+static int64_t deadline(int64_t old, int64_t sent, int64_t until, int64_t ppm)
+{
     return lh_client_deadline((struct lh_instant){old}, (struct lh_instant){sent}, until, ppm).ns;
 }
 
 // floor(until * 990000 / 1010000) for the default rate error of 1 %.
-static void test_shrinks_by_the_rate_and_rounds_down(void **state) {
+static void test_shrinks_by_the_rate_and_rounds_down(void **state)
+{
     (void)state;
     assert_int_equal(deadline(0, 1000, 101, 10000), 1000 + 99);
     assert_int_equal(deadline(0, 1000, 102, 10000), 1000 + 99);  // 99.98
@@ -26,7 +28,8 @@ static void test_shrinks_by_the_rate_and_rounds_down(void **state) {
     assert_int_equal(deadline(0, 1000, 1, 0), 1001);             // perfect clocks
 }
 
-static void test_agrees_with_wide_arithmetic(void **state) {
+static void test_agrees_with_wide_arithmetic(void **state)
+{
     (void)state;
     int64_t untils[] = {1,
                         2,
@@ -47,14 +50,16 @@ static void test_agrees_with_wide_arithmetic(void **state) {
     }
 }
 
-static void test_no_deadline_moves_back(void **state) {
+static void test_no_deadline_moves_back(void **state)
+{
     (void)state;
     assert_int_equal(deadline(1100, 1000, 101, 10000), 1100); // 1099 is less
     assert_int_equal(deadline(1099, 1000, 101, 10000), 1099);
     assert_int_equal(deadline(1098, 1000, 101, 10000), 1099);
 }
 
-static void test_nonsense_adds_nothing(void **state) {
+static void test_nonsense_adds_nothing(void **state)
+{
     (void)state;
     assert_int_equal(deadline(7, 1000, 0, 10000), 7);
     assert_int_equal(deadline(7, 1000, -1, 10000), 7);
@@ -65,13 +70,15 @@ static void test_nonsense_adds_nothing(void **state) {
     assert_int_equal(deadline(7, 1000, 101, 999999), 1000); // all but nothing: 101 / 1999999
 }
 
-static void test_saturates(void **state) {
+static void test_saturates(void **state)
+{
     (void)state;
     assert_int_equal(deadline(0, INT64_MAX - 10, INT64_MAX, 0), INT64_MAX);
 }
 
 // An answer counted from the send: the later it comes, the less is left, down to nothing.
-static void test_a_late_answer_grants_less(void **state) {
+static void test_a_late_answer_grants_less(void **state)
+{
     (void)state;
     struct lh_instant sent = {5000};
     struct lh_instant until = lh_client_deadline(LH_PAST, sent, 101, 10000);
@@ -83,7 +90,8 @@ static void test_a_late_answer_grants_less(void **state) {
     assert_false(lh_client_has_authority(LH_PAST, (struct lh_instant){0}));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shrinks_by_the_rate_and_rounds_down),
         cmocka_unit_test(test_agrees_with_wide_arithmetic),

@@ -11,7 +11,8 @@
 
 #include "client/endpoint.h"
 
-static struct lh_endpoint_list parse(const char *text) {
+static struct lh_endpoint_list parse(const char *text)
+{
     struct lh_endpoint_list list;
     struct lh_error error;
     if (!lh_endpoint_list_parse(text, &list, &error))
@@ -19,13 +20,15 @@ static struct lh_endpoint_list parse(const char *text) {
     return list;
 }
 
-static void assert_unix(const struct lh_endpoint *endpoint, const char *path) {
+static void assert_unix(const struct lh_endpoint *endpoint, const char *path)
+{
     const struct sockaddr_un *address = (const struct sockaddr_un *)&endpoint->address;
     assert_int_equal(address->sun_family, AF_UNIX);
     assert_string_equal(address->sun_path, path);
 }
 
-static void assert_tcp(const struct lh_endpoint *endpoint, const char *host, int port) {
+static void assert_tcp(const struct lh_endpoint *endpoint, const char *host, int port)
+{
     const struct sockaddr_in *address = (const struct sockaddr_in *)&endpoint->address;
     char text[INET_ADDRSTRLEN];
     assert_int_equal(address->sin_family, AF_INET);
@@ -33,7 +36,8 @@ static void assert_tcp(const struct lh_endpoint *endpoint, const char *host, int
     assert_int_equal(ntohs(address->sin_port), port);
 }
 
-static void test_forms(void **state) {
+static void test_forms(void **state)
+{
     (void)state;
     struct lh_endpoint_list list =
         parse("unix:/a/b,/c,./d,tcp:127.0.0.1:7742,10.0.0.1:1,[::1]:65535");
@@ -49,7 +53,8 @@ static void test_forms(void **state) {
     assert_string_equal(list.items[3].text, "tcp:127.0.0.1:7742");
 }
 
-static void test_a_host_name_gives_all_its_addresses(void **state) {
+static void test_a_host_name_gives_all_its_addresses(void **state)
+{
     (void)state;
     struct lh_endpoint_list list = parse("localhost:7742");
     bool ipv4 = false;
@@ -58,7 +63,8 @@ static void test_a_host_name_gives_all_its_addresses(void **state) {
     assert_true(ipv4);
 }
 
-static void test_refused(void **state) {
+static void test_refused(void **state)
+{
     (void)state;
     static const char *const wrong[] = {
         "",
@@ -88,7 +94,8 @@ static void test_refused(void **state) {
     }
 }
 
-static void test_the_longest_path(void **state) {
+static void test_the_longest_path(void **state)
+{
     (void)state;
     char path[110] = "/";
     struct lh_endpoint_list list;
@@ -102,7 +109,8 @@ static void test_the_longest_path(void **state) {
     assert_non_null(strstr(error.text, "at most 107 bytes"));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_a_host_name_gives_all_its_addresses),

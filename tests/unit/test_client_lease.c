@@ -15,7 +15,8 @@
     "status=granted token:=" #token " holder=$HOLDER ttl-ms:=10000 until-ns:=" #until_ns           \
     " rate-ppm:=10000 node:=1"
 
-static struct lh_client *open_client(const char *endpoints) {
+static struct lh_client *open_client(const char *endpoints)
+{
     struct lh_client *client = NULL;
     struct lh_error error;
     if (!lh_client_open(endpoints, &client, &error))
@@ -23,14 +24,16 @@ static struct lh_client *open_client(const char *endpoints) {
     return client;
 }
 
-static struct lh_lease new_lease(const char *holder) {
+static struct lh_lease new_lease(const char *holder)
+{
     struct lh_lease lease = {.token = 0};
     strcpy(lease.name, "job");
     strcpy(lease.holder, holder);
     return lease;
 }
 
-static void test_acquire_sets_the_deadline_from_the_send(void **state) {
+static void test_acquire_sets_the_deadline_from_the_send(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(7, 1010000000));
     struct lh_client *client = open_client(fake.path);
@@ -56,7 +59,8 @@ static void test_acquire_sets_the_deadline_from_the_send(void **state) {
 
 // An answer that took longer than what it grants is worth nothing; the lease is renewed at once,
 // and only what the fresh answer says counts.
-static void test_a_grant_that_comes_too_late_is_asked_for_again(void **state) {
+static void test_a_grant_that_comes_too_late_is_asked_for_again(void **state)
+{
     (void)state;
     FAKE_START(fake, "after 60 " GRANTED(7, 50000000), GRANTED(7, 5000000000));
     struct lh_client *client = open_client(fake.path);
@@ -71,7 +75,8 @@ static void test_a_grant_that_comes_too_late_is_asked_for_again(void **state) {
     fake_stop(&fake);
 }
 
-static void test_a_renewal_that_comes_too_late_grants_nothing(void **state) {
+static void test_a_renewal_that_comes_too_late_grants_nothing(void **state)
+{
     (void)state;
     FAKE_START(fake, "after 60 " GRANTED(7, 50000000));
     struct lh_client *client = open_client(fake.path);
@@ -86,7 +91,8 @@ static void test_a_renewal_that_comes_too_late_grants_nothing(void **state) {
     fake_stop(&fake);
 }
 
-static void test_a_turn_is_sent_afresh_as_the_same_request(void **state) {
+static void test_a_turn_is_sent_afresh_as_the_same_request(void **state)
+{
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2", "after 30 status=turn until-ns:=0",
                GRANTED(9, 5000000000));
@@ -108,7 +114,8 @@ static void test_a_turn_is_sent_afresh_as_the_same_request(void **state) {
     fake_stop(&fake);
 }
 
-static void test_held_ends_an_acquisition_without_a_wait(void **state) {
+static void test_held_ends_an_acquisition_without_a_wait(void **state)
+{
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2 free-in-ns:=3000000000 until-ns:=0");
     struct lh_client *client = open_client(fake.path);
@@ -125,7 +132,8 @@ static void test_held_ends_an_acquisition_without_a_wait(void **state) {
 }
 
 // Asked once without a wait, then to wait; a node that does not let us is asked again, with pauses.
-static void test_held_is_asked_again_while_the_wait_lasts(void **state) {
+static void test_held_is_asked_again_while_the_wait_lasts(void **state)
+{
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2",
                "status=held token:=5 holder=ada node:=2", GRANTED(6, 5000000000));
@@ -143,7 +151,8 @@ static void test_held_is_asked_again_while_the_wait_lasts(void **state) {
 }
 
 // Granted by one node, cut off, and found at another: the lease is taken up by its token.
-static void test_our_own_lease_at_another_node_is_resumed(void **state) {
+static void test_our_own_lease_at_another_node_is_resumed(void **state)
+{
     (void)state;
     FAKE_START(one, "close");
     FAKE_START(two, "status=held token:=5 holder=me node:=1", GRANTED(5, 5000000000));
@@ -165,7 +174,8 @@ static void test_our_own_lease_at_another_node_is_resumed(void **state) {
 }
 
 // A daemon that hangs gets its share of the patience, not all of it.
-static void test_fails_over_from_a_daemon_that_hangs(void **state) {
+static void test_fails_over_from_a_daemon_that_hangs(void **state)
+{
     (void)state;
     FAKE_START(one, "silent");
     FAKE_START(two, GRANTED(8, 5000000000));
@@ -185,7 +195,8 @@ static void test_fails_over_from_a_daemon_that_hangs(void **state) {
 }
 
 // A daemon that hangs is not waited for: the patience is the same however long the wait may be.
-static void test_a_wait_does_not_lengthen_the_patience(void **state) {
+static void test_a_wait_does_not_lengthen_the_patience(void **state)
+{
     (void)state;
     FAKE_START(fake, "silent");
     struct lh_client *client = open_client(fake.path);
@@ -200,7 +211,8 @@ static void test_a_wait_does_not_lengthen_the_patience(void **state) {
     fake_stop(&fake);
 }
 
-static void test_no_quorum_ends_with_the_patience(void **state) {
+static void test_no_quorum_ends_with_the_patience(void **state)
+{
     (void)state;
     FAKE_START(fake, "after 20 status=noquorum until-ns:=0 reason=1_of_3_answered");
     struct lh_client *client = open_client(fake.path);
@@ -217,7 +229,8 @@ static void test_no_quorum_ends_with_the_patience(void **state) {
     fake_stop(&fake);
 }
 
-static void test_nothing_listening_ends_at_once(void **state) {
+static void test_nothing_listening_ends_at_once(void **state)
+{
     (void)state;
     struct lh_client *client = open_client("/tmp/lh-there-is-no-such-socket");
     struct lh_lease lease = new_lease("me");
@@ -231,7 +244,8 @@ static void test_nothing_listening_ends_at_once(void **state) {
 }
 
 // The time-out of a renewal is what is left of the lease, however patient the caller is.
-static void test_a_renewal_ends_with_the_lease(void **state) {
+static void test_a_renewal_ends_with_the_lease(void **state)
+{
     (void)state;
     FAKE_START(fake, "silent");
     struct lh_client *client = open_client(fake.path);
@@ -249,7 +263,8 @@ static void test_a_renewal_ends_with_the_lease(void **state) {
 }
 
 // The answer to a request that timed out must not meet the next request.
-static void test_a_late_answer_meets_nobody(void **state) {
+static void test_a_late_answer_meets_nobody(void **state)
+{
     (void)state;
     FAKE_START(fake, "after 150 status=held token:=5 holder=ada node:=2", GRANTED(7, 5000000000));
     struct lh_client *client = open_client(fake.path);
@@ -265,7 +280,8 @@ static void test_a_late_answer_meets_nobody(void **state) {
     fake_stop(&fake);
 }
 
-static void test_renewal_keeps_the_greater_deadline(void **state) {
+static void test_renewal_keeps_the_greater_deadline(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(7, 1000000));
     struct lh_client *client = open_client(fake.path);
@@ -281,7 +297,8 @@ static void test_renewal_keeps_the_greater_deadline(void **state) {
     fake_stop(&fake);
 }
 
-static void test_renewal_under_another_token_is_not_believed(void **state) {
+static void test_renewal_under_another_token_is_not_believed(void **state)
+{
     (void)state;
     FAKE_START(fake, GRANTED(8, 50000000000));
     struct lh_client *client = open_client(fake.path);
@@ -298,7 +315,8 @@ static void test_renewal_under_another_token_is_not_believed(void **state) {
     fake_stop(&fake);
 }
 
-static void test_lost_leaves_the_deadline_standing(void **state) {
+static void test_lost_leaves_the_deadline_standing(void **state)
+{
     (void)state;
     FAKE_START(fake, "status=lost reason=revoked until-ns:=4000000000");
     struct lh_client *client = open_client(fake.path);
@@ -316,7 +334,8 @@ static void test_lost_leaves_the_deadline_standing(void **state) {
 }
 
 // From the moment the release is handed to the kernel the token is dead here, whatever the answer.
-static void test_a_released_lease_is_dead_at_once(void **state) {
+static void test_a_released_lease_is_dead_at_once(void **state)
+{
     (void)state;
     FAKE_START(fake, "status=released token:=7");
     struct lh_client *client = open_client(fake.path);
@@ -333,7 +352,8 @@ static void test_a_released_lease_is_dead_at_once(void **state) {
     fake_stop(&fake);
 }
 
-static void test_errors_are_refused_or_tried_elsewhere(void **state) {
+static void test_errors_are_refused_or_tried_elsewhere(void **state)
+{
     (void)state;
     FAKE_START(one, "-NOTREADY node 1 is in quarantine for 2s more",
                "-BADTTL the TTL '1h' is too long");
@@ -355,7 +375,8 @@ static void test_errors_are_refused_or_tried_elsewhere(void **state) {
 
 // What is not an answer is a failure of that endpoint: the connection is closed, nothing is
 // believed.
-static void test_nonsense_is_not_believed(void **state) {
+static void test_nonsense_is_not_believed(void **state)
+{
     (void)state;
     static const char *const nonsense[] = {
         "raw:HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -386,7 +407,8 @@ static void test_nonsense_is_not_believed(void **state) {
     }
 }
 
-static void test_names(void **state) {
+static void test_names(void **state)
+{
     (void)state;
     struct lh_error error;
     char longest[LH_NAME_MAX_BYTES + 2];
@@ -402,7 +424,8 @@ static void test_names(void **state) {
     assert_false(lh_lease_name_check("\xff", &error));
 }
 
-static void test_holders_differ(void **state) {
+static void test_holders_differ(void **state)
+{
     (void)state;
     char one[LH_HOLDER_MAX_BYTES + 1];
     char two[LH_HOLDER_MAX_BYTES + 1];
@@ -412,7 +435,8 @@ static void test_holders_differ(void **state) {
     assert_true(lh_utf8_name_valid(lh_slice_of_string(one)));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_acquire_sets_the_deadline_from_the_send),
         cmocka_unit_test(test_a_grant_that_comes_too_late_is_asked_for_again),

@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-static void readings_never_fall_and_are_boottime(void **state) {
+static void readings_never_fall_and_are_boottime(void **state)
+{
     (void)state;
     struct timespec before, after;
     struct lh_instant last = LH_PAST;
@@ -30,13 +31,15 @@ static void readings_never_fall_and_are_boottime(void **state) {
     assert_true(last.ns <= after.tv_sec * LH_NS_PER_S + after.tv_nsec);
 }
 
-static void the_same_or_a_later_reading_follows(void **state) {
+static void the_same_or_a_later_reading_follows(void **state)
+{
     (void)state;
     assert_int_equal(lh_clock_follow((struct lh_instant){5}, (struct lh_instant){5}).ns, 5);
     assert_int_equal(lh_clock_follow((struct lh_instant){5}, (struct lh_instant){6}).ns, 6);
 }
 
-static void an_earlier_reading_aborts_and_says_why(void **state) {
+static void an_earlier_reading_aborts_and_says_why(void **state)
+{
     (void)state;
     int ends[2];
     char said[512];
@@ -60,7 +63,8 @@ static void an_earlier_reading_aborts_and_says_why(void **state) {
     assert_non_null(strstr(said, "went backwards, from 6 ns to 5 ns"));
 }
 
-static void the_boot_id_parses_exactly(void **state) {
+static void the_boot_id_parses_exactly(void **state)
+{
     (void)state;
     static const char text[] = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0\n";
     static const uint8_t expected[] = {0x0f, 0x1e, 0x2d, 0x3c, 0x4b, 0x5a, 0x69, 0x78,
@@ -84,7 +88,8 @@ static void the_boot_id_parses_exactly(void **state) {
         assert_int_equal(id[i], 7);
 }
 
-static void the_time_namespace_parses_exactly(void **state) {
+static void the_time_namespace_parses_exactly(void **state)
+{
     (void)state;
     uint64_t inode = 7;
     assert_true(lh_time_namespace_parse("time:[4026531834]", 17, &inode));
@@ -101,7 +106,8 @@ static void the_time_namespace_parses_exactly(void **state) {
     assert_int_equal(inode, 7);
 }
 
-static void this_machine_has_both(void **state) {
+static void this_machine_has_both(void **state)
+{
     (void)state;
     static const uint8_t zero[LH_KERNEL_BOOT_ID_BYTES];
     uint8_t id[LH_KERNEL_BOOT_ID_BYTES] = {0};
@@ -116,7 +122,8 @@ static void this_machine_has_both(void **state) {
     assert_true(lh_clock_realtime_ns() > INT64_C(1600000000) * LH_NS_PER_S);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readings_never_fall_and_are_boottime),
         cmocka_unit_test(the_same_or_a_later_reading_follows),

@@ -21,17 +21,20 @@
 static struct lh_error error;
 static struct lh_node_config config;
 
-static bool parse(const char *text) {
+static bool parse(const char *text)
+{
     error.text[0] = '\0';
     return lh_config_parse(lh_slice_of_string(text), "x.ini", &config, &error);
 }
 
-static void assert_parses(const char *text) {
+static void assert_parses(const char *text)
+{
     if (!parse(text))
         fail_msg("%s", error.text);
 }
 
-static void assert_refused(const char *text, const char *why) {
+static void assert_refused(const char *text, const char *why)
+{
     memset(&config, 0x55, sizeof(config));
     const struct lh_node_config before = config;
     assert_false(parse(text));
@@ -39,7 +42,8 @@ static void assert_refused(const char *text, const char *why) {
     assert_memory_equal(&config, &before, sizeof(config));
 }
 
-static void a_short_file_gets_the_defaults(void **state) {
+static void a_short_file_gets_the_defaults(void **state)
+{
     (void)state;
     assert_parses("node = 2\n" DIRECTORY THREE);
     assert_int_equal(config.node, 2);
@@ -66,7 +70,8 @@ static void a_short_file_gets_the_defaults(void **state) {
     assert_int_equal(config.members[2].address.port, 7741);
 }
 
-static void every_key_is_read(void **state) {
+static void every_key_is_read(void **state)
+{
     (void)state;
     assert_parses("# a comment\n; another\n\n   \nnode = 9   # which member\n"
                   "data-dir = /a b/c;d#e ; not this\nkeyring: k\nsocket=/s\nsocket-mode = 0600\n"
@@ -96,7 +101,8 @@ static void every_key_is_read(void **state) {
     assert_string_equal(config.members[0].address.host, "db.example.org");
 }
 
-static void both_edges_of_every_range(void **state) {
+static void both_edges_of_every_range(void **state)
+{
     (void)state;
     static const struct {
         const char *good[4];
@@ -143,14 +149,16 @@ static void both_edges_of_every_range(void **state) {
     }
 }
 
-static void a_duration_says_what_is_wrong_with_it(void **state) {
+static void a_duration_says_what_is_wrong_with_it(void **state)
+{
     (void)state;
     assert_false(parse("max-ttl = 10 s\n"));
     assert_memory_equal(error.text, "x.ini:1: max-ttl: '10 s' is refused: ", 37);
     assert_true(strlen(error.text) > 37);
 }
 
-static void paths_have_a_length(void **state) {
+static void paths_have_a_length(void **state)
+{
     (void)state;
     const struct lh_config_key *socket = &lh_config_keys[lh_config_key_find(LH_SLICE("socket"))];
     const struct lh_config_key *data = &lh_config_keys[lh_config_key_find(LH_SLICE("data-dir"))];
@@ -169,7 +177,8 @@ static void paths_have_a_length(void **state) {
     assert_parses("node = 1\nrecord =\n" DIRECTORY "[node 1]\naddress = a\n");
 }
 
-static void clients_over_tcp_only_on_loopback(void **state) {
+static void clients_over_tcp_only_on_loopback(void **state)
+{
     (void)state;
     assert_parses("node = 1\nclient-listen = 127.0.0.1\n" DIRECTORY "[node 1]\naddress = a\n");
     assert_int_equal(config.client_listen.port, 7742);
@@ -183,7 +192,8 @@ static void clients_over_tcp_only_on_loopback(void **state) {
                    "from 1 to 65535");
 }
 
-static void unknown_keys_suggest_the_nearest(void **state) {
+static void unknown_keys_suggest_the_nearest(void **state)
+{
     (void)state;
     assert_refused("max-tll = 5s\n", "x.ini:1: max-tll: there is no such key; did you mean "
                                      "max-ttl?");
@@ -199,7 +209,8 @@ static void unknown_keys_suggest_the_nearest(void **state) {
     assert_null(lh_config_key_nearest(LH_SLICE("a-name-of-more-than-thirty-two-letters")));
 }
 
-static void keys_belong_where_they_belong(void **state) {
+static void keys_belong_where_they_belong(void **state)
+{
     (void)state;
     assert_refused("[node 1]\naddress = a\nmax-ttl = 5s\n",
                    "x.ini:3: max-ttl: does not belong into [node 1]; put it above the first "
@@ -207,7 +218,8 @@ static void keys_belong_where_they_belong(void **state) {
     assert_refused("address = a\n", "x.ini:1: address: belongs into a section [node N]");
 }
 
-static void nothing_is_given_twice(void **state) {
+static void nothing_is_given_twice(void **state)
+{
     (void)state;
     assert_refused("max-ttl = 5s\n\nmax-ttl = 5s\n",
                    "x.ini:3: max-ttl: given before, on line 1; remove one");
@@ -217,7 +229,8 @@ static void nothing_is_given_twice(void **state) {
                    "x.ini:5: [node 1]: given before, on line 1; remove one");
 }
 
-static void sections_are_nodes(void **state) {
+static void sections_are_nodes(void **state)
+{
     (void)state;
 #define NO_SECTION ": no such section; want [node N] with N from 1 to 255"
     assert_refused("[node 0]\n", "x.ini:1: [node 0]" NO_SECTION);
@@ -231,7 +244,8 @@ static void sections_are_nodes(void **state) {
     assert_refused("\n[node 255]\n", "x.ini:2: address: missing in [node 255]");
 }
 
-static void lines_inih_would_change_are_refused(void **state) {
+static void lines_inih_would_change_are_refused(void **state)
+{
     (void)state;
     char text[300];
     memset(text, 'x', sizeof(text));
@@ -260,7 +274,8 @@ static void lines_inih_would_change_are_refused(void **state) {
                   "[node 1]\naddress = a"); // and no last newline
 }
 
-static void the_members_make_a_cluster(void **state) {
+static void the_members_make_a_cluster(void **state)
+{
     (void)state;
     assert_refused(DIRECTORY THREE,
                    "x.ini: node is missing: say which member this daemon is, 1 to 255");
@@ -289,7 +304,8 @@ static void the_members_make_a_cluster(void **state) {
     assert_refused(text, "x.ini:18: address: more than 7 members");
 }
 
-static void the_default_directory_must_exist(void **state) {
+static void the_default_directory_must_exist(void **state)
+{
     (void)state;
     if (access("/var/lib/leasehold", F_OK) == 0)
         skip();
@@ -305,17 +321,20 @@ static enum lh_config_action action;
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define read_flags(...) read_arguments(COUNT(((char *[]){__VA_ARGS__})), (char *[]){__VA_ARGS__})
 
-static bool read_arguments(int count, char *const *arguments) {
+static bool read_arguments(int count, char *const *arguments)
+{
     error.text[0] = '\0';
     return lh_config_read(count, arguments, &config, &action, &error);
 }
 
-static void assert_flags_refused(bool was_read, const char *why) {
+static void assert_flags_refused(bool was_read, const char *why)
+{
     assert_false(was_read);
     assert_string_equal(error.text, why);
 }
 
-static void flags_alone_are_enough(void **state) {
+static void flags_alone_are_enough(void **state)
+{
     (void)state;
     assert_true(read_flags("--node", "1", "--data-dir=/tmp", "--member", "1=127.0.0.1:7001",
                            "--member=3=[::1]:7003", "--member", "2=b", "--max-ttl=3s",
@@ -328,7 +347,8 @@ static void flags_alone_are_enough(void **state) {
     assert_int_equal(config.timing.max_ttl.ns, 3 * LH_NS_PER_S);
 }
 
-static void flags_win_over_the_file(void **state) {
+static void flags_win_over_the_file(void **state)
+{
     (void)state;
     char path[] = "/tmp/leasehold-config-XXXXXX";
     const int file = mkstemp(path);
@@ -352,7 +372,8 @@ static void flags_win_over_the_file(void **state) {
     assert_non_null(strstr(error.text, "No such file"));
 }
 
-static void bad_flags_are_named(void **state) {
+static void bad_flags_are_named(void **state)
+{
     (void)state;
     assert_flags_refused(read_flags("--max-ttl", "10m5"),
                          error.text); // its reason is the duration parser's
@@ -378,7 +399,8 @@ static void bad_flags_are_named(void **state) {
                          "node is missing: say which member this daemon is, 1 to 255");
 }
 
-static void actions_need_no_configuration(void **state) {
+static void actions_need_no_configuration(void **state)
+{
     (void)state;
     assert_true(read_flags("--help"));
     assert_int_equal(action, LH_CONFIG_HELP);
@@ -390,14 +412,16 @@ static void actions_need_no_configuration(void **state) {
 
 static char printed[32768];
 
-static const char *print(void (*write_text)(FILE *out)) {
+static const char *print(void (*write_text)(FILE *out))
+{
     FILE *out = fmemopen(printed, sizeof(printed), "w");
     write_text(out);
     fclose(out);
     return printed;
 }
 
-static void help_and_man_page_name_every_key(void **state) {
+static void help_and_man_page_name_every_key(void **state)
+{
     (void)state;
     char text[128];
     print(lh_config_write_help);
@@ -413,11 +437,13 @@ static void help_and_man_page_name_every_key(void **state) {
     assert_int_equal(items, LH_CONFIG_KEYS + 1);
 }
 
-static void write_test(FILE *out) {
+static void write_test(FILE *out)
+{
     lh_config_write_test(out, &config);
 }
 
-static void the_test_shows_the_timing_it_means(void **state) {
+static void the_test_shows_the_timing_it_means(void **state)
+{
     (void)state;
     assert_parses("node = 2\n" DIRECTORY THREE);
     assert_string_equal(
@@ -439,7 +465,8 @@ static void the_test_shows_the_timing_it_means(void **state) {
     assert_non_null(strstr(printed, "3960000000000.000000 ns <= 3960000000000.000000 ns: holds"));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_file_gets_the_defaults),
         cmocka_unit_test(every_key_is_read),

@@ -1,5 +1,5 @@
-// The driver's turn, and every fixed capacity of driver, host and identity, each filled as far as clients, peers
-// and disks can fill it.
+// The driver's turn, and every fixed capacity of driver, host and identity, each filled as far as
+// clients, peers and disks can fill it.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -142,10 +142,12 @@ static void test_everything_is_due_at_once(void **state)
         cluster_call(cluster, clients[i], "LEASE ACQUIRE a%u HOLDER me TTL 10s", i);
         tokens[i] = (unsigned long long)cluster_integer(cluster, clients[i], "token");
         for (unsigned node = 1; node < 7; node++)
-            cluster_command(cluster, cluster_connect(cluster, node), "LEASE ACQUIRE a%u WAIT 60s", i);
+            cluster_command(cluster, cluster_connect(cluster, node), "LEASE ACQUIRE a%u WAIT 60s",
+                            i);
     }
     cluster_run(cluster, 2000);
-    // Renewals whose Accepts are out, with a release behind each, and attempts for names nobody has.
+    // Renewals whose Accepts are out, with a release behind each, and attempts for names nobody
+    // has.
     for (unsigned i = 0; i < LEASES; i++)
         cluster_command(cluster, clients[i], "LEASE RENEW a%u %llu me TTL 10s", i, tokens[i]);
     assert_true(cluster_run_until(cluster, accepts, NULL, 10));
@@ -153,7 +155,8 @@ static void test_everything_is_due_at_once(void **state)
     for (unsigned i = 0; i < LEASES; i++)
         cluster_command(cluster, clients[LEASES + i], "LEASE RELEASE a%u %llu me", i, tokens[i]);
     for (unsigned i = 0; i < LEASES; i++)
-        cluster_command(cluster, clients[2 * LEASES + i], "LEASE ACQUIRE b%u TTL 10s TIMEOUT 20s", i);
+        cluster_command(cluster, clients[2 * LEASES + i], "LEASE ACQUIRE b%u TTL 10s TIMEOUT 20s",
+                        i);
     cluster_run(cluster, 100);
     for (unsigned pause = 0; pause < 12; pause++) {
         cluster_stop(cluster, 0);

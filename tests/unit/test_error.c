@@ -9,14 +9,16 @@
 
 #include <cmocka.h>
 
-static void it_formats_and_returns_false(void **state) {
+static void it_formats_and_returns_false(void **state)
+{
     (void)state;
     struct lh_error error;
     assert_false(lh_error_set(&error, "%s: want %d", "max-ttl", 5));
     assert_string_equal(error.text, "max-ttl: want 5");
 }
 
-static void control_characters_do_not_pass(void **state) {
+static void control_characters_do_not_pass(void **state)
+{
     (void)state;
     struct lh_error error;
     lh_error_set(&error, "a%sb", "\x1b[31m\n\x7f");
@@ -25,7 +27,8 @@ static void control_characters_do_not_pass(void **state) {
     assert_string_equal(error.text, "ü stays");
 }
 
-static void a_long_text_ends_in_dots(void **state) {
+static void a_long_text_ends_in_dots(void **state)
+{
     (void)state;
     struct lh_error error;
     char text[sizeof(error.text) + 1];
@@ -40,7 +43,8 @@ static void a_long_text_ends_in_dots(void **state) {
     assert_string_equal(error.text + sizeof(error.text) - 5, "x...");
 }
 
-static void an_error_may_quote_itself(void **state) {
+static void an_error_may_quote_itself(void **state)
+{
     (void)state;
     struct lh_error error;
     lh_error_set(&error, "disk full");
@@ -48,7 +52,8 @@ static void an_error_may_quote_itself(void **state) {
     assert_string_equal(error.text, "cannot start: disk full");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_formats_and_returns_false),
         cmocka_unit_test(control_characters_do_not_pass),

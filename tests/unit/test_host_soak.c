@@ -1,9 +1,11 @@
-// Whole clusters under everything at once: daemons crash with and without their disks, stop and go on, networks
-// split, lose, repeat and delay, disks stall, clocks run apart, and clients acquire, renew, release, wait, vanish
-// and ask through any node, under every combination of settings. The referee of host_fixture.h watches all of it;
-// when everything is healed, a lease of every name must be granted within a stated bound.
+// Whole clusters under everything at once: daemons crash with and without their disks, stop and go
+// on, networks split, lose, repeat and delay, disks stall, clocks run apart, and clients acquire,
+// renew, release, wait, vanish and ask through any node, under every combination of settings. The
+// referee of host_fixture.h watches all of it; when everything is healed, a lease of every name
+// must be granted within a stated bound.
 //
-// The seed chooses everything. `test_host_soak SEED [COUNT]` runs exactly those; LEASEHOLD_FIXTURE_LOUD shows why.
+// The seed chooses everything. `test_host_soak SEED [COUNT]` runs exactly those;
+// LEASEHOLD_FIXTURE_LOUD shows why.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -360,7 +362,8 @@ static void heal(struct soak *soak)
     for (unsigned i = 0; i < soak->actor_count; i++)
         if (soak->actors[i].connected)
             cluster_disconnect(cluster, soak->actors[i].client);
-    // Ask and Announce are repeated every 200 ms, stragglers are up to 2 s late; then at most the longest Q.
+    // Ask and Announce are repeated every 200 ms, stragglers are up to 2 s late; then at most the
+    // longest Q.
     int64_t longest = cluster->settings.max_ttl_ms * 5 / 4;
     if (!cluster_run_until_serving(cluster, longest + 5000))
         cluster_break(cluster, "not everybody serves after everything was healed");

@@ -1,5 +1,6 @@
-// Who a node is: first starts, restarts, replacements and impostors, with crashes between any two writes. What a
-// node says of itself rests on what is durable, here and at enough others, and on nothing else.
+// Who a node is: first starts, restarts, replacements and impostors, with crashes between any two
+// writes. What a node says of itself rests on what is durable, here and at enough others, and on
+// nothing else.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -135,8 +136,8 @@ static void test_impossible_records(void **state)
     assert_false(lh_identity_decode(lh_slice_of(value, size), &read));
 }
 
-// The two sets of witnesses, of the question and of the record, share more members than can lose their
-// directories while the node itself has lost its own.
+// The two sets of witnesses, of the question and of the record, share more members than can lose
+// their directories while the node itself has lost its own.
 static void test_witnesses(void **state)
 {
     (void)state;
@@ -297,7 +298,8 @@ static void test_restart_is_silent_for_the_quarantine(void **state)
     cluster_close(cluster);
 }
 
-// F5: the quarantine is what was promised, and what was promised was durable before the answer left.
+// F5: the quarantine is what was promised, and what was promised was durable before the answer
+// left.
 static void test_quarantine_by_what_was_promised(void **state)
 {
     (void)state;
@@ -426,8 +428,8 @@ static void test_two_of_five_are_wiped(void **state)
     }
 }
 
-// A crash after any number of durable writes, of a new node and of a replacement: it comes back, with a higher
-// generation wherever its last one was announced, and never serves twice under one.
+// A crash after any number of durable writes, of a new node and of a replacement: it comes back,
+// with a higher generation wherever its last one was announced, and never serves twice under one.
 static void crash_while_joining(bool replaced, unsigned writes, int64_t pause_us)
 {
     struct cluster *cluster = open_with(3, true, false, writes + 1);
@@ -586,8 +588,8 @@ static void test_directories_of_others(void **state)
     cluster_close(cluster);
 }
 
-// A copy of the directory runs beside it. Whoever is told by anybody that it runs twice lets go: two members may each
-// have believed another one of the two.
+// A copy of the directory runs beside it. Whoever is told by anybody that it runs twice lets go:
+// two members may each have believed another one of the two.
 static void test_a_copy_runs_beside(void **state)
 {
     (void)state;

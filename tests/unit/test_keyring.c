@@ -21,20 +21,23 @@
 
 static struct lh_error error;
 
-static bool parse(const char *text, struct lh_keyring *ret_keyring) {
+static bool parse(const char *text, struct lh_keyring *ret_keyring)
+{
     error.text[0] = '\0';
     return lh_keyring_parse(lh_slice_of_string(text), "ring", ret_keyring, &error);
 }
 
 // `text` is refused with exactly `why`, and nothing is returned.
-static void assert_refused(const char *text, const char *why) {
+static void assert_refused(const char *text, const char *why)
+{
     struct lh_keyring keyring = {.key_count = 77};
     assert_false(parse(text, &keyring));
     assert_string_equal(error.text, why);
     assert_int_equal(keyring.key_count, 77);
 }
 
-static void a_whole_keyring_is_read(void **state) {
+static void a_whole_keyring_is_read(void **state)
+{
     (void)state;
     struct lh_keyring keyring;
     assert_true(parse(ID HASH KEY("0") KEY("1"), &keyring));
@@ -48,7 +51,8 @@ static void a_whole_keyring_is_read(void **state) {
     assert_int_equal(keyring.keys[1][31], 0xef);
 }
 
-static void blanks_comments_and_order_do_not_matter(void **state) {
+static void blanks_comments_and_order_do_not_matter(void **state)
+{
     (void)state;
     struct lh_keyring keyring;
     assert_true(parse("# made by hand\r\n\n  ; another\n" KEY(
@@ -59,7 +63,8 @@ static void blanks_comments_and_order_do_not_matter(void **state) {
     assert_int_equal(keyring.cluster_id[10], 10);
 }
 
-static void eight_keys_and_no_more(void **state) {
+static void eight_keys_and_no_more(void **state)
+{
     (void)state;
     struct lh_keyring keyring;
 #define EIGHT KEY("0") KEY("1") KEY("2") KEY("3") KEY("4") KEY("5") KEY("6") KEY("7")
@@ -68,7 +73,8 @@ static void eight_keys_and_no_more(void **state) {
     assert_refused(ID HASH EIGHT KEY("8"), "ring:11: key: more than 8 keys; remove retired ones");
 }
 
-static void what_is_missing_is_named(void **state) {
+static void what_is_missing_is_named(void **state)
+{
     (void)state;
     assert_refused("", "ring: cluster-id is missing; `leasehold keygen` makes a whole keyring");
     assert_refused(ID KEY("0"),
@@ -76,7 +82,8 @@ static void what_is_missing_is_named(void **state) {
     assert_refused(ID HASH, "ring: key is missing; `leasehold keygen` makes a whole keyring");
 }
 
-static void what_is_given_twice_is_named(void **state) {
+static void what_is_given_twice_is_named(void **state)
+{
     (void)state;
     assert_refused(ID HASH KEY("0") ID,
                    "ring:4: cluster-id: given before, on line 1; a cluster has one");
@@ -86,7 +93,8 @@ static void what_is_given_twice_is_named(void **state) {
                    "ring:5: key: the same key as on line 3; remove one");
 }
 
-static void bad_values_are_named_and_not_shown(void **state) {
+static void bad_values_are_named_and_not_shown(void **state)
+{
     (void)state;
     assert_refused("cluster-id = 000102030405060708090a0b0c0d0e0\n",
                    "ring:1: cluster-id: want 32 hexadecimal digits, got 31 bytes (not shown)");
@@ -109,7 +117,8 @@ static void bad_values_are_named_and_not_shown(void **state) {
 static char directory[64];
 static char path[96];
 
-static int set_up(void **state) {
+static int set_up(void **state)
+{
     (void)state;
     strcpy(directory, "/tmp/leasehold-keyring-XXXXXX");
     if (mkdtemp(directory) == NULL)
@@ -118,20 +127,23 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
+static int tear_down(void **state)
+{
     (void)state;
     unlink(path);
     return rmdir(directory);
 }
 
-static void write_file(const char *text) {
+static void write_file(const char *text)
+{
     FILE *file = fopen(path, "w");
     fputs(text, file);
     fclose(file);
     chmod(path, 0600);
 }
 
-static void a_generated_keyring_comes_back_from_its_file(void **state) {
+static void a_generated_keyring_comes_back_from_its_file(void **state)
+{
     (void)state;
     struct lh_keyring made, other, loaded;
     struct lh_error warning;
@@ -154,7 +166,8 @@ static void a_generated_keyring_comes_back_from_its_file(void **state) {
     assert_memory_equal(&made, &loaded, sizeof(made));
 }
 
-static void the_longest_keyring_is_formatted_whole(void **state) {
+static void the_longest_keyring_is_formatted_whole(void **state)
+{
     (void)state;
     struct lh_keyring keyring, again;
     char text[LH_KEYRING_TEXT_MAX];
@@ -166,7 +179,8 @@ static void the_longest_keyring_is_formatted_whole(void **state) {
     assert_memory_equal(&keyring, &again, sizeof(keyring));
 }
 
-static void wide_permissions_are_warned_of(void **state) {
+static void wide_permissions_are_warned_of(void **state)
+{
     (void)state;
     static const mode_t wide[] = {0640, 0604, 0660, 0601};
     struct lh_keyring keyring;
@@ -184,7 +198,8 @@ static void wide_permissions_are_warned_of(void **state) {
     }
 }
 
-static void a_file_that_is_no_keyring_is_refused(void **state) {
+static void a_file_that_is_no_keyring_is_refused(void **state)
+{
     (void)state;
     struct lh_keyring keyring;
     struct lh_error warning;
@@ -202,7 +217,8 @@ static void a_file_that_is_no_keyring_is_refused(void **state) {
     assert_non_null(strstr(error.text, "cluster-id is missing"));
 }
 
-static void a_reload_changes_keys_and_nothing_else(void **state) {
+static void a_reload_changes_keys_and_nothing_else(void **state)
+{
     (void)state;
     struct lh_keyring keyring, before;
     struct lh_error warning;
@@ -227,7 +243,8 @@ static void a_reload_changes_keys_and_nothing_else(void **state) {
     assert_memory_equal(&keyring, &before, sizeof(keyring));
 }
 
-static void wiping_leaves_nothing(void **state) {
+static void wiping_leaves_nothing(void **state)
+{
     (void)state;
     static const struct lh_keyring empty;
     struct lh_keyring keyring;
@@ -237,7 +254,8 @@ static void wiping_leaves_nothing(void **state) {
     assert_memory_equal(&keyring, &empty, sizeof(keyring));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_keyring_is_read),
         cmocka_unit_test(blanks_comments_and_order_do_not_matter),

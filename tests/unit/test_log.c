@@ -19,7 +19,8 @@ static char line[LH_LOG_LINE_MAX + 1];
 __attribute__((format(printf, 4, 5))) static const char *format_into(size_t capacity,
                                                                      enum lh_log_style style,
                                                                      enum lh_log_level level,
-                                                                     const char *format, ...) {
+                                                                     const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
     const size_t size = lh_log_format(line, capacity, style, INT64_C(1700000000123456789), level,
@@ -33,7 +34,8 @@ __attribute__((format(printf, 4, 5))) static const char *format_into(size_t capa
 // The fields only, without the start that all lines share.
 #define fields(...) (format_into(LH_LOG_LINE_MAX, LH_LOG_JOURNAL, LH_LOG_WARN, __VA_ARGS__) + 32)
 
-static void a_line_begins_with_its_priority_or_the_time(void **state) {
+static void a_line_begins_with_its_priority_or_the_time(void **state)
+{
     (void)state;
     assert_string_equal(format_into(LH_LOG_LINE_MAX, LH_LOG_JOURNAL, LH_LOG_WARN, "node=%u", 2u),
                         "<4>level=warn event=peer-refused node=2\n");
@@ -45,7 +47,8 @@ static void a_line_begins_with_its_priority_or_the_time(void **state) {
                         "<6>level=info ", 14);
 }
 
-static void every_conversion_and_length(void **state) {
+static void every_conversion_and_length(void **state)
+{
     (void)state;
     assert_string_equal(fields("a=%d b=%u c=%x d=%c e=%i%%", -1, 2u, 0xabu, 'z', 5),
                         " a=-1 b=2 c=ab d=z e=5%\n");
@@ -59,14 +62,16 @@ static void every_conversion_and_length(void **state) {
     assert_string_equal(fields("a=%.*s b=%d", 0, "abc", 1), " a=\"\" b=1\n");
 }
 
-static void a_value_may_have_several_parts(void **state) {
+static void a_value_may_have_several_parts(void **state)
+{
     (void)state;
     assert_string_equal(fields("address=%s:%u reason=older", "10.0.0.2", 7741u),
                         " address=10.0.0.2:7741 reason=older\n");
     assert_string_equal(fields("address=%s:%u", "a b", 7741u), " address=\"a b:7741\"\n");
 }
 
-static void a_value_cannot_become_a_field_or_a_line(void **state) {
+static void a_value_cannot_become_a_field_or_a_line(void **state)
+{
     (void)state;
     assert_string_equal(fields("holder=%s", "x level=error"), " holder=\"x level=error\"\n");
     assert_string_equal(fields("holder=%s", "x\nevent=y"), " holder=\"x\\x0aevent=y\"\n");
@@ -77,14 +82,16 @@ static void a_value_cannot_become_a_field_or_a_line(void **state) {
     assert_string_equal(fields("holder=%s", "100%s"), " holder=100%s\n");
 }
 
-static void utf8_stays_and_what_is_not_is_escaped(void **state) {
+static void utf8_stays_and_what_is_not_is_escaped(void **state)
+{
     (void)state;
     assert_string_equal(fields("name=%s", "Köln"), " name=\"Köln\"\n");
     assert_string_equal(fields("name=%s", "a\xff\xc3"), " name=\"a\\xff\\xc3\"\n");
     assert_string_equal(fields("name=%s", "a\xc2\x9b"), " name=\"a\\xc2\\x9b\"\n"); // C1
 }
 
-static void a_line_that_is_too_long_says_so(void **state) {
+static void a_line_that_is_too_long_says_so(void **state)
+{
     (void)state;
     // "<4>level=warn event=peer-refused" is 32 bytes, " a=" three, " cut=yes\n" nine.
     assert_string_equal(format_into(32 + 3 + 4 + 9, LH_LOG_JOURNAL, LH_LOG_WARN, "a=%s", "1234"),
@@ -103,7 +110,8 @@ static void a_line_that_is_too_long_says_so(void **state) {
     assert_string_equal(cut + LH_LOG_LINE_MAX - 9, " cut=yes\n");
 }
 
-static ssize_t read_line(int file) {
+static ssize_t read_line(int file)
+{
     const ssize_t size = read(file, line, sizeof(line) - 1);
     line[size < 0 ? 0 : size] = '\0';
     return size;
@@ -111,11 +119,13 @@ static ssize_t read_line(int file) {
 
 static int evaluated;
 
-static int evaluate(void) {
+static int evaluate(void)
+{
     return ++evaluated;
 }
 
-static void the_level_decides_what_is_written(void **state) {
+static void the_level_decides_what_is_written(void **state)
+{
     (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -136,7 +146,8 @@ static void the_level_decides_what_is_written(void **state) {
     close(ends[1]);
 }
 
-static void the_priority_is_written_only_to_the_journal(void **state) {
+static void the_priority_is_written_only_to_the_journal(void **state)
+{
     (void)state;
     int ends[2];
     struct stat status;
@@ -164,7 +175,8 @@ static void the_priority_is_written_only_to_the_journal(void **state) {
     close(ends[1]);
 }
 
-static void a_kind_is_due_once_in_its_interval(void **state) {
+static void a_kind_is_due_once_in_its_interval(void **state)
+{
     (void)state;
     struct lh_log_limit limit = {0};
     const struct lh_duration interval = lh_ms(10);
@@ -182,7 +194,8 @@ static void a_kind_is_due_once_in_its_interval(void **state) {
     assert_int_equal(missed, 0);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_begins_with_its_priority_or_the_time),
         cmocka_unit_test(every_conversion_and_length),

@@ -20,7 +20,8 @@ struct manager {
 };
 
 // Listens at `name`, where a leading '@' means the abstract namespace.
-static void listen_at(struct manager *manager, const char *name) {
+static void listen_at(struct manager *manager, const char *name)
+{
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, name, strlen(name));
     if (name[0] == '@')
@@ -32,7 +33,8 @@ static void listen_at(struct manager *manager, const char *name) {
     setenv("NOTIFY_SOCKET", name, 1);
 }
 
-static int set_up(void **state) {
+static int set_up(void **state)
+{
     static struct manager manager;
     char name[64];
     snprintf(name, sizeof(name), "@leasehold-notify-%d", (int)getpid());
@@ -41,7 +43,8 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
+static int tear_down(void **state)
+{
     const struct manager *manager = *state;
     close(manager->socket);
     unsetenv("NOTIFY_SOCKET");
@@ -49,14 +52,16 @@ static int tear_down(void **state) {
 }
 
 // A datagram is there as soon as it was sent, so nothing has to be waited for.
-static const char *heard(const struct manager *manager) {
+static const char *heard(const struct manager *manager)
+{
     static char text[1024];
     const ssize_t size = recv(manager->socket, text, sizeof(text) - 1, 0);
     text[size < 0 ? 0 : size] = '\0';
     return text;
 }
 
-static void each_state_is_one_datagram(void **state) {
+static void each_state_is_one_datagram(void **state)
+{
     const struct manager *manager = *state;
     lh_notify_ready();
     assert_string_equal(heard(manager), "READY=1");
@@ -67,7 +72,8 @@ static void each_state_is_one_datagram(void **state) {
     assert_string_equal(heard(manager), "");
 }
 
-static void reloading_tells_its_time(void **state) {
+static void reloading_tells_its_time(void **state)
+{
     static const char start[] = "RELOADING=1\nMONOTONIC_USEC=";
     const struct manager *manager = *state;
     char *end = NULL;
@@ -78,13 +84,15 @@ static void reloading_tells_its_time(void **state) {
     assert_string_equal(end, "");
 }
 
-static void a_status_cannot_begin_another_assignment(void **state) {
+static void a_status_cannot_begin_another_assignment(void **state)
+{
     const struct manager *manager = *state;
     lh_notify_status("%s", "bad\nMAINPID=1");
     assert_string_equal(heard(manager), "STATUS=bad MAINPID=1");
 }
 
-static void a_path_works_as_well(void **state) {
+static void a_path_works_as_well(void **state)
+{
     struct manager manager;
     char name[64];
     (void)state;
@@ -97,7 +105,8 @@ static void a_path_works_as_well(void **state) {
     unlink(name);
 }
 
-static void without_a_manager_nothing_happens(void **state) {
+static void without_a_manager_nothing_happens(void **state)
+{
     (void)state;
     unsetenv("NOTIFY_SOCKET");
     assert_false(lh_notify("READY=1"));
@@ -113,7 +122,8 @@ static void without_a_manager_nothing_happens(void **state) {
     assert_false(lh_notify("READY=1"));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_state_is_one_datagram, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reloading_tells_its_time, set_up, tear_down),

@@ -1,5 +1,6 @@
-// Whom a node believes: every rule about a datagram's header on both sides of its edge, and whole clusters in which
-// datagrams are repeated, come late, or come from other lives, other lists and looser clocks.
+// Whom a node believes: every rule about a datagram's header on both sides of its edge, and whole
+// clusters in which datagrams are repeated, come late, or come from other lives, other lists and
+// looser clocks.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -165,7 +166,8 @@ static void test_up_and_down(void **state)
 
 // --- datagrams again ---
 
-// Everything that was ever sent comes once more, in any order, in the same lives: a redelivery, which changes nothing.
+// Everything that was ever sent comes once more, in any order, in the same lives: a redelivery,
+// which changes nothing.
 static void test_replays_of_the_same_boot(void **state)
 {
     (void)state;
@@ -320,9 +322,8 @@ static void test_one_of_another_epoch_or_list(void **state)
         assert_true(cluster_start(cluster, 0));
         cluster_run(cluster, 10000);
         assert_int_equal(lh_host_generation(cluster_host(cluster, 0)), 0);
-        assert_string_equal(
-            cluster->processes[1].text[LH_EVENT_PEER_REFUSED],
-            lh_refusal_text(what == 0 ? LH_REFUSAL_EPOCH : LH_REFUSAL_MEMBERS));
+        assert_string_equal(cluster->processes[1].text[LH_EVENT_PEER_REFUSED],
+                            lh_refusal_text(what == 0 ? LH_REFUSAL_EPOCH : LH_REFUSAL_MEMBERS));
         assert_true(acquire_at(cluster, 1) > token);
         // Refusals are told now and then, not for every datagram.
         assert_in_range(cluster->processes[1].events[LH_EVENT_PEER_REFUSED], 1, 2);

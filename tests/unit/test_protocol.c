@@ -1,4 +1,5 @@
-// Headers and host messages on the wire: what was written is read back, and nothing that cannot be is taken.
+// Headers and host messages on the wire: what was written is read back, and nothing that cannot be
+// is taken.
 #include "host/protocol.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-// Questions to other members: get, list, and what is handed on to the node that owns a lease; through any node,
-// with members that are silent, slow or of another opinion.
+// Questions to other members: get, list, and what is handed on to the node that owns a lease;
+// through any node, with members that are silent, slow or of another opinion.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -109,8 +109,7 @@ static void test_get_without_a_majority(void **state)
     cluster_isolate(cluster, 0, true);
     cluster_call(cluster, client, "LEASE GET x");
     expect_status(cluster, client, "noquorum");
-    assert_in_range(cluster->clients[client].reply_took, 4900 * LH_NS_PER_MS,
-                    5200 * LH_NS_PER_MS);
+    assert_in_range(cluster->clients[client].reply_took, 4900 * LH_NS_PER_MS, 5200 * LH_NS_PER_MS);
     cluster_close(cluster);
 }
 
@@ -144,8 +143,8 @@ static void say_state(struct cluster *cluster, unsigned from, unsigned to, uint6
     cluster_run(cluster, 0);
 }
 
-// While a lease goes from one node to another, the answers of one round are of different moments: what the
-// former owner says of itself is not put beside the new owner's ballot.
+// While a lease goes from one node to another, the answers of one round are of different moments:
+// what the former owner says of itself is not put beside the new owner's ballot.
 static void test_get_believes_only_the_owner_of_the_ballot(void **state)
 {
     (void)state;
@@ -273,7 +272,8 @@ static void test_owner_is_silent(void **state)
     cluster_close(cluster);
 }
 
-// A question is repeated until it is answered; the owner keeps one request for it, not one for every copy.
+// A question is repeated until it is answered; the owner keeps one request for it, not one for
+// every copy.
 static void test_repeated_calls_are_one_request(void **state)
 {
     (void)state;

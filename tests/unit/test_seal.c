@@ -28,7 +28,8 @@ struct fixture {
     struct lh_unsealed unsealed;
 };
 
-static int set_up(void **state) {
+static int set_up(void **state)
+{
     static struct fixture fixture;
     memset(&fixture, 0, sizeof(fixture));
     for (size_t i = 0; i < LH_KEY_BYTES; i++) {
@@ -45,18 +46,21 @@ static int set_up(void **state) {
 }
 
 static void seal_at(struct fixture *fixture, int64_t later_ns, int64_t realtime_later_ns,
-                    struct lh_slice plain) {
+                    struct lh_slice plain)
+{
     fixture->size =
         lh_seal_datagram(&fixture->one, (struct lh_instant){START.ns + later_ns},
                          START_REALTIME + realtime_later_ns, 2, plain, fixture->datagram, ROOM);
 }
 
-static enum lh_unseal open_datagram(struct fixture *fixture) {
+static enum lh_unseal open_datagram(struct fixture *fixture)
+{
     return lh_unseal_datagram(&fixture->two, lh_slice_of(fixture->datagram, fixture->size),
                               fixture->plain, ROOM, &fixture->unsealed);
 }
 
-static void what_is_sealed_opens(void **state) {
+static void what_is_sealed_opens(void **state)
+{
     struct fixture *fixture = *state;
     uint8_t plain[1400];
     for (size_t i = 0; i < sizeof(plain); i++)
@@ -75,7 +79,8 @@ static void what_is_sealed_opens(void **state) {
 
 // The layout is what other releases read: every field at its place, and libsodium's own one-call
 // opening of it.
-static void the_layout_is_fixed(void **state) {
+static void the_layout_is_fixed(void **state)
+{
     struct fixture *fixture = *state;
     uint8_t hash[32], associated[36], plain[5];
     unsigned long long size = 0;
@@ -98,7 +103,8 @@ static void the_layout_is_fixed(void **state) {
 }
 
 // What a flipped bit of each byte of the header brings; the nonce and all behind it break the seal.
-static enum lh_unseal cause_of_flip(size_t byte, size_t bit_of_byte) {
+static enum lh_unseal cause_of_flip(size_t byte, size_t bit_of_byte)
+{
     static const enum lh_unseal causes[20] = {
         LH_UNSEAL_FOREIGN, LH_UNSEAL_FOREIGN,     LH_UNSEAL_VERSION, LH_UNSEAL_FORGED,
         LH_UNSEAL_FORGED,  LH_UNSEAL_DESTINATION, LH_UNSEAL_FOREIGN, LH_UNSEAL_FOREIGN,
@@ -111,7 +117,8 @@ static enum lh_unseal cause_of_flip(size_t byte, size_t bit_of_byte) {
     return byte < 20 ? causes[byte] : LH_UNSEAL_FORGED;
 }
 
-static void every_flipped_bit_is_noticed(void **state) {
+static void every_flipped_bit_is_noticed(void **state)
+{
     struct fixture *fixture = *state;
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
     for (size_t bit = 0; bit < fixture->size * 8; bit++) {
@@ -122,7 +129,8 @@ static void every_flipped_bit_is_noticed(void **state) {
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_OK);
 }
 
-static void every_truncation_is_noticed(void **state) {
+static void every_truncation_is_noticed(void **state)
+{
     struct fixture *fixture = *state;
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
     const size_t whole = fixture->size;
@@ -137,7 +145,8 @@ static void every_truncation_is_noticed(void **state) {
         LH_UNSEAL_SHORT);
 }
 
-static void a_plain_text_that_has_no_room_is_refused(void **state) {
+static void a_plain_text_that_has_no_room_is_refused(void **state)
+{
     struct fixture *fixture = *state;
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
     const struct lh_slice datagram = lh_slice_of(fixture->datagram, fixture->size);
@@ -149,7 +158,8 @@ static void a_plain_text_that_has_no_room_is_refused(void **state) {
         LH_UNSEAL_OK);
 }
 
-static void another_version_tells_which(void **state) {
+static void another_version_tells_which(void **state)
+{
     struct fixture *fixture = *state;
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
     fixture->datagram[2] = 9;
@@ -159,7 +169,8 @@ static void another_version_tells_which(void **state) {
     assert_int_equal(fixture->unsealed.sender, 77);
 }
 
-static void another_cluster_is_named_even_with_the_same_keys(void **state) {
+static void another_cluster_is_named_even_with_the_same_keys(void **state)
+{
     struct fixture *fixture = *state;
     struct lh_keyring other = fixture->keyring;
     other.cluster_id[0] ^= 1;
@@ -171,7 +182,8 @@ static void another_cluster_is_named_even_with_the_same_keys(void **state) {
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_FORGED);
 }
 
-static void only_the_destination_opens_it(void **state) {
+static void only_the_destination_opens_it(void **state)
+{
     struct fixture *fixture = *state;
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
     lh_seal_init(&fixture->two, &fixture->keyring, 3, 1);
@@ -180,7 +192,8 @@ static void only_the_destination_opens_it(void **state) {
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_FORGED);
 }
 
-static void the_first_key_seals_and_every_key_opens(void **state) {
+static void the_first_key_seals_and_every_key_opens(void **state)
+{
     struct fixture *fixture = *state;
     struct lh_keyring all = fixture->keyring;
     all.key_count = LH_KEYRING_KEYS_MAX;
@@ -198,7 +211,8 @@ static void the_first_key_seals_and_every_key_opens(void **state) {
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_KEY);
 }
 
-static void a_rotation_in_three_steps_never_refuses(void **state) {
+static void a_rotation_in_three_steps_never_refuses(void **state)
+{
     struct fixture *fixture = *state;
     struct lh_keyring steps[4];
     for (size_t i = 0; i < 4; i++)
@@ -221,7 +235,8 @@ static void a_rotation_in_three_steps_never_refuses(void **state) {
 }
 
 // Whether the datagram sealed at the given times has another random part than the one before it.
-static bool redraws(struct fixture *fixture, int64_t later_ns, int64_t realtime_later_ns) {
+static bool redraws(struct fixture *fixture, int64_t later_ns, int64_t realtime_later_ns)
+{
     uint8_t before[LH_SEAL_NONCE_RANDOM_BYTES];
     memcpy(before, fixture->datagram + 20, sizeof(before));
     const uint64_t counter = lh_load_u64(fixture->datagram + 36);
@@ -231,7 +246,8 @@ static bool redraws(struct fixture *fixture, int64_t later_ns, int64_t realtime_
     return drawn;
 }
 
-static void the_nonce_is_drawn_each_minute(void **state) {
+static void the_nonce_is_drawn_each_minute(void **state)
+{
     struct fixture *fixture = *state;
     const int64_t minute = 60 * LH_NS_PER_S;
     assert_true(redraws(fixture, 0, 0));
@@ -242,7 +258,8 @@ static void the_nonce_is_drawn_each_minute(void **state) {
     assert_true(redraws(fixture, 2 * minute, 2 * minute));
 }
 
-static void the_nonce_is_drawn_when_the_clocks_moved_apart(void **state) {
+static void the_nonce_is_drawn_when_the_clocks_moved_apart(void **state)
+{
     struct fixture *fixture = *state;
     const int64_t second = LH_NS_PER_S;
     assert_true(redraws(fixture, 0, 0));
@@ -253,14 +270,16 @@ static void the_nonce_is_drawn_when_the_clocks_moved_apart(void **state) {
     assert_true(redraws(fixture, 2 * second, -3600 * second));
 }
 
-static void a_reloaded_keyring_starts_another_nonce(void **state) {
+static void a_reloaded_keyring_starts_another_nonce(void **state)
+{
     struct fixture *fixture = *state;
     assert_true(redraws(fixture, 0, 0));
     lh_seal_init(&fixture->one, &fixture->keyring, 1, 3);
     assert_true(redraws(fixture, 0, 0));
 }
 
-static void every_cause_has_a_name_and_a_remedy(void **state) {
+static void every_cause_has_a_name_and_a_remedy(void **state)
+{
     (void)state;
     for (enum lh_unseal cause = LH_UNSEAL_OK; cause < LH_UNSEAL_COUNT; cause++) {
         assert_true(strlen(lh_unseal_name(cause)) > 0);
@@ -271,7 +290,8 @@ static void every_cause_has_a_name_and_a_remedy(void **state) {
     assert_string_equal(lh_unseal_name(LH_UNSEAL_FORGED), "forged");
 }
 
-static void a_name_hashes_under_the_hash_key(void **state) {
+static void a_name_hashes_under_the_hash_key(void **state)
+{
     struct fixture *fixture = *state;
     struct lh_keyring other = fixture->keyring;
     uint8_t hash[LH_NAME_HASH_BYTES], again[LH_NAME_HASH_BYTES], expected[LH_NAME_HASH_BYTES];
@@ -290,7 +310,8 @@ static void a_name_hashes_under_the_hash_key(void **state) {
     assert_memory_not_equal(hash, again, sizeof(hash));
 }
 
-static void wiping_leaves_nothing(void **state) {
+static void wiping_leaves_nothing(void **state)
+{
     struct fixture *fixture = *state;
     static const struct lh_seal empty;
     lh_seal_wipe(&fixture->one);
@@ -299,7 +320,8 @@ static void wiping_leaves_nothing(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup(name, set_up)
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         CASE(what_is_sealed_opens),
         CASE(the_layout_is_fixed),

@@ -35,7 +35,8 @@ static struct {
     unsigned held; // calls that wait because of `stalled`
 } disk = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-int fdatasync(int fildes) {
+int fdatasync(int fildes)
+{
     pthread_mutex_lock(&disk.mutex);
     disk.calls++;
     disk.held++;
@@ -52,7 +53,8 @@ int fdatasync(int fildes) {
     return (int)syscall(SYS_fdatasync, fildes);
 }
 
-static void set_disk(bool stalled, int error) {
+static void set_disk(bool stalled, int error)
+{
     pthread_mutex_lock(&disk.mutex);
     disk.stalled = stalled;
     disk.error = error;
@@ -60,14 +62,16 @@ static void set_disk(bool stalled, int error) {
     pthread_mutex_unlock(&disk.mutex);
 }
 
-static void await_stall(void) {
+static void await_stall(void)
+{
     pthread_mutex_lock(&disk.mutex);
     while (disk.held == 0)
         pthread_cond_wait(&disk.changed, &disk.mutex);
     pthread_mutex_unlock(&disk.mutex);
 }
 
-static unsigned disk_calls(void) {
+static unsigned disk_calls(void)
+{
     pthread_mutex_lock(&disk.mutex);
     const unsigned calls = disk.calls;
     pthread_mutex_unlock(&disk.mutex);
@@ -88,20 +92,23 @@ struct fixture {
     struct lh_error error;
 };
 
-static void on_persisted(void *context, uint64_t n) {
+static void on_persisted(void *context, uint64_t n)
+{
     struct fixture *fixture = context;
     assert_true(n > fixture->persisted);
     fixture->persisted = n;
     fixture->reports++;
 }
 
-static void on_trouble(void *context, const char *reason) {
+static void on_trouble(void *context, const char *reason)
+{
     struct fixture *fixture = context;
     fixture->troubles++;
     snprintf(fixture->trouble, sizeof(fixture->trouble), "%s", reason == NULL ? "" : reason);
 }
 
-static int set_up(void **state) {
+static int set_up(void **state)
+{
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     strcpy(fixture->root, "/tmp/leasehold-store-XXXXXX");
     if (mkdtemp(fixture->root) == NULL)
@@ -113,14 +120,16 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place) {
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
     (void)status;
     (void)kind;
     (void)place;
     return remove(path);
 }
 
-static int tear_down(void **state) {
+static int tear_down(void **state)
+{
     struct fixture *fixture = *state;
     set_disk(false, 0);
     lh_store_close(fixture->store, lh_ms(10000));
@@ -132,35 +141,41 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void open_store(struct fixture *fixture) {
+static void open_store(struct fixture *fixture)
+{
     if (!lh_store_open(fixture->directory, &fixture->store, &fixture->error))
         fail_msg("%s", fixture->error.text);
 }
 
-static void start(struct fixture *fixture) {
+static void start(struct fixture *fixture)
+{
     const struct lh_store_events events = {fixture, on_persisted, on_trouble};
     fixture->persisted = 0;
     assert_true(lh_store_start(fixture->store, &fixture->loop, events, &fixture->error));
 }
 
-static void open_and_start(struct fixture *fixture) {
+static void open_and_start(struct fixture *fixture)
+{
     open_store(fixture);
     start(fixture);
 }
 
-static bool close_store(struct fixture *fixture) {
+static bool close_store(struct fixture *fixture)
+{
     const bool all = lh_store_close(fixture->store, lh_ms(10000));
     fixture->store = NULL;
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
     return all;
 }
 
-static void reopen(struct fixture *fixture) {
+static void reopen(struct fixture *fixture)
+{
     assert_true(close_store(fixture));
     open_store(fixture);
 }
 
-static void assert_not_opened(struct fixture *fixture, const char *why) {
+static void assert_not_opened(struct fixture *fixture, const char *why)
+{
     struct lh_store *none = NULL;
     assert_false(lh_store_open(fixture->directory, &none, &fixture->error));
     assert_null(none);
@@ -169,16 +184,19 @@ static void assert_not_opened(struct fixture *fixture, const char *why) {
     assert_non_null(strstr(fixture->error.text, fixture->directory));
 }
 
-static struct lh_store_pair pair(const char *key, const char *value) {
+static struct lh_store_pair pair(const char *key, const char *value)
+{
     return (struct lh_store_pair){lh_slice_of_string(key), lh_slice_of_string(value), false};
 }
 
-static bool write_pair(struct fixture *fixture, uint64_t n, const char *key, const char *value) {
+static bool write_pair(struct fixture *fixture, uint64_t n, const char *key, const char *value)
+{
     const struct lh_store_pair one = pair(key, value);
     return lh_store_write(fixture->store, n, &one, 1);
 }
 
-static void await_persisted(struct fixture *fixture, uint64_t n) {
+static void await_persisted(struct fixture *fixture, uint64_t n)
+{
     while (fixture->persisted < n)
         uv_run(&fixture->loop, UV_RUN_ONCE);
 }
@@ -186,7 +204,8 @@ static void await_persisted(struct fixture *fixture, uint64_t n) {
 // All pairs as "key=value;" in the order of keys.
 static char listing[32768];
 
-static void list_one(void *context, const struct lh_store_pair *one) {
+static void list_one(void *context, const struct lh_store_pair *one)
+{
     (void)context;
     const size_t used = strlen(listing);
     snprintf(listing + used, sizeof(listing) - used, "%.*s=%.*s;", (int)one->key.size_bytes,
@@ -194,7 +213,8 @@ static void list_one(void *context, const struct lh_store_pair *one) {
              (const char *)one->value.data);
 }
 
-static const char *list(struct fixture *fixture) {
+static const char *list(struct fixture *fixture)
+{
     listing[0] = '\0';
     assert_true(lh_store_each(fixture->store, list_one, NULL, &fixture->error));
     return listing;
@@ -202,7 +222,8 @@ static const char *list(struct fixture *fixture) {
 
 // --- cases ---
 
-static void a_new_directory_is_private_and_empty(void **state) {
+static void a_new_directory_is_private_and_empty(void **state)
+{
     struct fixture *fixture = *state;
     struct stat status;
     open_store(fixture);
@@ -213,7 +234,8 @@ static void a_new_directory_is_private_and_empty(void **state) {
     assert_string_equal(list(fixture), "");
 }
 
-static void what_is_persisted_comes_back(void **state) {
+static void what_is_persisted_comes_back(void **state)
+{
     struct fixture *fixture = *state;
     open_and_start(fixture);
     const struct lh_store_pair pairs[] = {pair("b", "2"), pair("a", "1"), pair("c", "")};
@@ -223,7 +245,8 @@ static void what_is_persisted_comes_back(void **state) {
     assert_string_equal(list(fixture), "a=1;b=2;c=;");
 }
 
-static void later_pairs_win_and_erased_ones_are_gone(void **state) {
+static void later_pairs_win_and_erased_ones_are_gone(void **state)
+{
     struct fixture *fixture = *state;
     open_and_start(fixture);
     const struct lh_store_pair pairs[] = {pair("a", "1"),
@@ -251,7 +274,8 @@ struct bytes_seen {
     unsigned count;
 };
 
-static void see_bytes(void *context, const struct lh_store_pair *one) {
+static void see_bytes(void *context, const struct lh_store_pair *one)
+{
     struct bytes_seen *seen = context;
     assert_int_equal(one->key.size_bytes, LH_STORE_KEY_MAX);
     assert_memory_equal(one->key.data, seen->key, LH_STORE_KEY_MAX);
@@ -260,7 +284,8 @@ static void see_bytes(void *context, const struct lh_store_pair *one) {
     seen->count++;
 }
 
-static void the_largest_pair_comes_back_byte_exact(void **state) {
+static void the_largest_pair_comes_back_byte_exact(void **state)
+{
     struct fixture *fixture = *state;
     uint8_t key[LH_STORE_KEY_MAX], value[LH_STORE_VALUE_MAX];
     for (size_t i = 0; i < sizeof(value); i++)
@@ -277,7 +302,8 @@ static void the_largest_pair_comes_back_byte_exact(void **state) {
     assert_int_equal(seen.count, 1);
 }
 
-static void a_number_without_pairs_follows_those_before_it(void **state) {
+static void a_number_without_pairs_follows_those_before_it(void **state)
+{
     struct fixture *fixture = *state;
     open_and_start(fixture);
     set_disk(true, 0);
@@ -290,7 +316,8 @@ static void a_number_without_pairs_follows_those_before_it(void **state) {
     await_persisted(fixture, 2);
 }
 
-static void a_stalled_disk_delays_nobody_and_batches(void **state) {
+static void a_stalled_disk_delays_nobody_and_batches(void **state)
+{
     struct fixture *fixture = *state;
     char key[8];
     open_and_start(fixture);
@@ -319,12 +346,14 @@ static void a_stalled_disk_delays_nobody_and_batches(void **state) {
     assert_memory_equal(list(fixture), "k004=v;k005=v;", 14);
 }
 
-static void await_troubles(struct fixture *fixture, unsigned count) {
+static void await_troubles(struct fixture *fixture, unsigned count)
+{
     while (fixture->troubles < count)
         uv_run(&fixture->loop, UV_RUN_ONCE);
 }
 
-static void a_failing_disk_is_told_once_and_nothing_is_lost(void **state) {
+static void a_failing_disk_is_told_once_and_nothing_is_lost(void **state)
+{
     struct fixture *fixture = *state;
     open_and_start(fixture);
     set_disk(false, EIO);
@@ -350,7 +379,8 @@ static void a_failing_disk_is_told_once_and_nothing_is_lost(void **state) {
     assert_string_equal(list(fixture), "a=2;");
 }
 
-static void closing_gives_up_on_a_failing_disk(void **state) {
+static void closing_gives_up_on_a_failing_disk(void **state)
+{
     struct fixture *fixture = *state;
     open_and_start(fixture);
     assert_true(write_pair(fixture, 1, "a", "1"));
@@ -366,7 +396,8 @@ static void closing_gives_up_on_a_failing_disk(void **state) {
 }
 
 // Done in a child, since a thread that the disk holds keeps the directory until its process ends.
-static void closing_gives_up_on_a_stalled_disk(void **state) {
+static void closing_gives_up_on_a_stalled_disk(void **state)
+{
     struct fixture *fixture = *state;
     int status = 0;
     const pid_t child = fork();
@@ -385,7 +416,8 @@ static void closing_gives_up_on_a_stalled_disk(void **state) {
     open_store(fixture);
 }
 
-static void a_full_queue_refuses_and_stays_whole(void **state) {
+static void a_full_queue_refuses_and_stays_whole(void **state)
+{
     struct fixture *fixture = *state;
     struct lh_store_pair many[1000];
     char keys[1000][8];
@@ -407,7 +439,8 @@ static void a_full_queue_refuses_and_stays_whole(void **state) {
     await_persisted(fixture, n + 1);
 }
 
-static void a_second_store_is_refused_by_pid(void **state) {
+static void a_second_store_is_refused_by_pid(void **state)
+{
     struct fixture *fixture = *state;
     char said[64];
     int status = 0;
@@ -427,7 +460,8 @@ static void a_second_store_is_refused_by_pid(void **state) {
     reopen(fixture); // and the refused ones did not disturb it
 }
 
-static void the_lock_of_a_killed_process_is_gone(void **state) {
+static void the_lock_of_a_killed_process_is_gone(void **state)
+{
     struct fixture *fixture = *state;
     int ends[2];
     char byte = 0;
@@ -451,7 +485,8 @@ static void the_lock_of_a_killed_process_is_gone(void **state) {
     close(ends[1]);
 }
 
-static void a_missing_parent_or_a_file_is_refused(void **state) {
+static void a_missing_parent_or_a_file_is_refused(void **state)
+{
     struct fixture *fixture = *state;
     snprintf(fixture->directory, sizeof(fixture->directory), "%s/no/data", fixture->root);
     assert_not_opened(fixture, "create it, or set data-dir");
@@ -464,11 +499,13 @@ static void a_missing_parent_or_a_file_is_refused(void **state) {
 
 enum { FLIPS = 80 };
 
-static void data_path(const struct fixture *fixture, char *ret_path, size_t capacity) {
+static void data_path(const struct fixture *fixture, char *ret_path, size_t capacity)
+{
     snprintf(ret_path, capacity, "%s/data.mdb", fixture->directory);
 }
 
-static void fill(struct fixture *fixture) {
+static void fill(struct fixture *fixture)
+{
     char key[8], value[400];
     open_and_start(fixture);
     memset(value, 'v', sizeof(value));
@@ -481,7 +518,8 @@ static void fill(struct fixture *fixture) {
     assert_true(close_store(fixture));
 }
 
-static uint8_t *read_file(const char *path, size_t *ret_size) {
+static uint8_t *read_file(const char *path, size_t *ret_size)
+{
     struct stat status;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(fstat(file, &status), 0);
@@ -492,7 +530,8 @@ static uint8_t *read_file(const char *path, size_t *ret_size) {
     return bytes;
 }
 
-static void write_file(const char *path, const uint8_t *bytes, size_t size) {
+static void write_file(const char *path, const uint8_t *bytes, size_t size)
+{
     const int file = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(write(file, bytes, size), size);
     close(file);
@@ -500,7 +539,8 @@ static void write_file(const char *path, const uint8_t *bytes, size_t size) {
 
 // Either every byte is as it was written, or the store is refused with a remedy; whatever bit has
 // flipped.
-static void flipped_bits_are_noticed_or_harmless(void **state) {
+static void flipped_bits_are_noticed_or_harmless(void **state)
+{
     struct fixture *fixture = *state;
     char path[128];
     char expected[sizeof(listing)];
@@ -530,7 +570,8 @@ static void flipped_bits_are_noticed_or_harmless(void **state) {
     free(bytes);
 }
 
-static void truncated_files_are_refused(void **state) {
+static void truncated_files_are_refused(void **state)
+{
     struct fixture *fixture = *state;
     char path[128];
     size_t size = 0;
@@ -547,7 +588,8 @@ static void truncated_files_are_refused(void **state) {
     free(bytes);
 }
 
-static void a_half_made_file_is_made_anew(void **state) {
+static void a_half_made_file_is_made_anew(void **state)
+{
     struct fixture *fixture = *state;
     char path[128];
     mkdir(fixture->directory, 0700);
@@ -563,13 +605,15 @@ static void a_half_made_file_is_made_anew(void **state) {
 
 // Mounts a small file system over the root; false, with the case skipped, where that is not
 // allowed.
-static void mount_small(struct fixture *fixture, const char *options) {
+static void mount_small(struct fixture *fixture, const char *options)
+{
     if (mount("none", fixture->root, "tmpfs", 0, options) != 0)
         skip();
 }
 
 // Takes all the room there is; returns the file that holds it.
-static void fill_up(const struct fixture *fixture, char *ret_path, size_t capacity) {
+static void fill_up(const struct fixture *fixture, char *ret_path, size_t capacity)
+{
     static const uint8_t page[4096];
     snprintf(ret_path, capacity, "%s/ballast", fixture->root);
     const int file = open(ret_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -578,7 +622,8 @@ static void fill_up(const struct fixture *fixture, char *ret_path, size_t capaci
     close(file);
 }
 
-static void a_full_disk_is_survived(void **state) {
+static void a_full_disk_is_survived(void **state)
+{
     struct fixture *fixture = *state;
     char ballast[128], key[8], value[400];
     memset(value, 'v', sizeof(value));
@@ -609,7 +654,8 @@ static void a_full_disk_is_survived(void **state) {
     assert_int_equal(umount(fixture->root), 0);
 }
 
-static void a_new_store_on_a_full_disk_is_refused_and_leaves_nothing(void **state) {
+static void a_new_store_on_a_full_disk_is_refused_and_leaves_nothing(void **state)
+{
     struct fixture *fixture = *state;
     char ballast[128], path[128];
     mount_small(fixture, "size=64k");
@@ -624,7 +670,8 @@ static void a_new_store_on_a_full_disk_is_refused_and_leaves_nothing(void **stat
     assert_int_equal(umount(fixture->root), 0);
 }
 
-static void a_read_only_disk_is_refused(void **state) {
+static void a_read_only_disk_is_refused(void **state)
+{
     struct fixture *fixture = *state;
     mount_small(fixture, "size=256k");
     fill(fixture);
@@ -636,7 +683,8 @@ static void a_read_only_disk_is_refused(void **state) {
     assert_int_equal(umount(fixture->root), 0);
 }
 
-static int unmount_and_tear_down(void **state) {
+static int unmount_and_tear_down(void **state)
+{
     const struct fixture *fixture = *state;
     umount2(fixture->root, MNT_DETACH); // only if the case failed half-way
     return tear_down(state);
@@ -645,7 +693,8 @@ static int unmount_and_tear_down(void **state) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define MOUNTED(name) cmocka_unit_test_setup_teardown(name, set_up, unmount_and_tear_down)
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         CASE(a_new_directory_is_private_and_empty),
         CASE(what_is_persisted_comes_back),

@@ -1,5 +1,5 @@
-// Who holds, waits for, renews and releases a name: everything a client can do about one lease, on one node and
-// across nodes, and what becomes of those who are too late, too many or gone.
+// Who holds, waits for, renews and releases a name: everything a client can do about one lease, on
+// one node and across nodes, and what becomes of those who are too late, too many or gone.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -111,7 +111,8 @@ static void test_a_request_id_is_one_request(void **state)
     cluster_close(cluster);
 }
 
-// The retry arrives while the first copy is still being served, as after a connection that broke unnoticed.
+// The retry arrives while the first copy is still being served, as after a connection that broke
+// unnoticed.
 static void test_a_retry_meets_its_original(void **state)
 {
     (void)state;
@@ -160,7 +161,8 @@ static void test_majority_down(void **state)
 
 // --- renewing and releasing ---
 
-// A renewal that was answered too late for its asker goes on: what its Accepts left must not block the next.
+// A renewal that was answered too late for its asker goes on: what its Accepts left must not block
+// the next.
 static void test_an_impatient_renewal_does_no_harm(void **state)
 {
     (void)state;
@@ -179,7 +181,8 @@ static void test_an_impatient_renewal_does_no_harm(void **state)
     cluster_close(cluster);
 }
 
-// A client that dies in the middle of its renewal leaves a lease that ends at td, and no longer blocks others.
+// A client that dies in the middle of its renewal leaves a lease that ends at td, and no longer
+// blocks others.
 static void test_a_renewer_dies(void **state)
 {
     (void)state;
@@ -439,8 +442,8 @@ static void test_clients_close(void **state)
         while (strcmp(cluster_status(cluster, next), "turn") == 0)
             cluster_call(cluster, next, "LEASE ACQUIRE x HOLDER n TTL 50ms WAIT 20s");
         expect(cluster, next, "granted", NULL);
-        bool was_granted = cluster->clients[client].replies > 0 ||
-                           cluster->clients[next].reply_took > LH_NS_PER_S;
+        bool was_granted =
+            cluster->clients[client].replies > 0 || cluster->clients[next].reply_took > LH_NS_PER_S;
         if (!was_granted)
             assert_in_range(cluster->clients[next].reply_took, 0, 100 * LH_NS_PER_MS);
         cluster_disconnect(cluster, next);
@@ -451,7 +454,8 @@ static void test_clients_close(void **state)
 
 #define WAITERS 200
 
-// Two hundred wait at one node, each of them gets the lease once, in order, and nothing is lost on the way.
+// Two hundred wait at one node, each of them gets the lease once, in order, and nothing is lost on
+// the way.
 static void test_two_hundred_waiters(void **state)
 {
     (void)state;
@@ -492,7 +496,8 @@ static void test_waiting_is_silent(void **state)
     unsigned holder = cluster_connect(cluster, 0);
     cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 10s");
     for (unsigned at = 0; at < 3; at++)
-        cluster_command(cluster, cluster_connect(cluster, at), "LEASE ACQUIRE x HOLDER you WAIT 60s");
+        cluster_command(cluster, cluster_connect(cluster, at),
+                        "LEASE ACQUIRE x HOLDER you WAIT 60s");
     cluster_run(cluster, 100);
     uint64_t steps = cluster->steps;
     cluster_run(cluster, 9000);
@@ -500,7 +505,8 @@ static void test_waiting_is_silent(void **state)
     cluster_close(cluster);
 }
 
-// The owner dies without a word: the waiter elsewhere has the lease as soon as the exclusion allows.
+// The owner dies without a word: the waiter elsewhere has the lease as soon as the exclusion
+// allows.
 static void test_take_over(void **state)
 {
     (void)state;
@@ -539,8 +545,9 @@ static void test_leases_are_full(void **state)
         expect(cluster, client, "granted", NULL);
     }
     cluster_call(cluster, client, "LEASE ACQUIRE b TTL 1s");
-    assert_string_equal(cluster_error(cluster, client),
-                        "BUSY this node holds max-leases names already: ask again later, or another node");
+    assert_string_equal(
+        cluster_error(cluster, client),
+        "BUSY this node holds max-leases names already: ask again later, or another node");
     cluster_call(cluster, client, "SUBSCRIBE lease:b");
     assert_memory_equal(cluster_error(cluster, client), "BUSY", 4);
     cluster_close(cluster);
@@ -558,7 +565,8 @@ static void test_texts_are_full(void **state)
     unsigned granted = 0, busy = 0;
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < 5; i++) {
-            cluster_call(cluster, client, "LEASE ACQUIRE %u%0250u HOLDER %0255u TTL 200ms", i, 0u, i);
+            cluster_call(cluster, client, "LEASE ACQUIRE %u%0250u HOLDER %0255u TTL 200ms", i, 0u,
+                         i);
             granted += strcmp(cluster_status(cluster, client), "granted") == 0;
             busy += strncmp(cluster_error(cluster, client), "BUSY", 4) == 0;
         }

@@ -1,5 +1,5 @@
-// Texts in chunks: every length on both sides of a chunk's edge, a store that is full to the last chunk, and a
-// long run against a plain array of the same texts.
+// Texts in chunks: every length on both sides of a chunk's edge, a store that is full to the last
+// chunk, and a long run against a plain array of the same texts.
 #include "host/texts.h"
 
 #include <setjmp.h>
@@ -67,7 +67,8 @@ static void test_full(void **state)
     assert_true(lh_texts_put(&texts, lh_slice_of(bytes, 2 * LH_TEXT_CHUNK_BYTES - 1), &second));
     assert_int_equal(left(&texts), 0);
     assert_false(lh_texts_put(&texts, lh_slice_of(bytes, 1), &text));
-    assert_true(lh_texts_put(&texts, (struct lh_slice){NULL, 0}, &text)); // the empty one needs no room
+    assert_true(
+        lh_texts_put(&texts, (struct lh_slice){NULL, 0}, &text)); // the empty one needs no room
     assert_int_equal(text, 0);
     lh_texts_drop(&texts, first);
     assert_true(lh_texts_put(&texts, lh_slice_of(bytes, 1), &text));

@@ -1,5 +1,5 @@
-// Subscriptions: the first message is the present state, messages are numbered, and every change of owner or state
-// comes once, whoever watches from where and whatever is cut off meanwhile.
+// Subscriptions: the first message is the present state, messages are numbered, and every change of
+// owner or state comes once, whoever watches from where and whatever is cut off meanwhile.
 #include "host_fixture.h"
 
 #include <setjmp.h>
@@ -101,8 +101,8 @@ static void test_what_happens_here_is_told_at_once(void **state)
     cluster_close(cluster);
 }
 
-// Cut off, it says "unknown" to those who ask then, and the truth to them as soon as it knows it, although the
-// others, who know it already, hear nothing.
+// Cut off, it says "unknown" to those who ask then, and the truth to them as soon as it knows it,
+// although the others, who know it already, hear nothing.
 static void test_first_message_while_cut_off(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-// The command that the tests wrap: appends "TOKEN BOOTTIME_NS" to the file it is given every 10 ms until it is
-// killed. Each beat is one write to a file opened for appending, so the file's order is the order of the writes.
+// The command that the tests wrap: appends "TOKEN BOOTTIME_NS" to the file it is given every 10 ms
+// until it is killed. Each beat is one write to a file opened for appending, so the file's order is
+// the order of the writes.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ int main(int count, char **arguments)
         struct timespec now, pause = {.tv_nsec = 10000000};
         char line[64];
         clock_gettime(CLOCK_BOOTTIME, &now);
-        int size = snprintf(line, sizeof line, "%s %lld\n", token, (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+        int size = snprintf(line, sizeof line, "%s %lld\n", token,
+                            (long long)now.tv_sec * 1000000000 + now.tv_nsec);
         if (write(file, line, (size_t)size) != size)
             return 1;
         nanosleep(&pause, NULL);

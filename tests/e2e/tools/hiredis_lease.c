@@ -1,5 +1,5 @@
-// A lease from its first to its last word through hiredis: acquires, renews, gets and releases at the socket it is
-// given. Exits with 0, or says which reply was not what it should be.
+// A lease from its first to its last word through hiredis: acquires, renews, gets and releases at
+// the socket it is given. Exits with 0, or says which reply was not what it should be.
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +22,10 @@ static redisReply *expect(redisContext *context, const char *command, const char
     if (found != NULL && strcmp(found->str, status) == 0)
         return reply;
     fprintf(stderr, "%s: %s instead of %s\n", command,
-            reply == NULL ? context->errstr : found != NULL ? found->str : reply->str, status);
+            reply == NULL   ? context->errstr
+            : found != NULL ? found->str
+                            : reply->str,
+            status);
     exit(1);
 }
 
@@ -31,7 +34,8 @@ int main(int count, char **arguments)
     char command[256];
     redisContext *context = count == 2 ? redisConnectUnix(arguments[1]) : NULL;
     if (context == NULL || context->err != 0) {
-        fprintf(stderr, "no connection: %s\n", context != NULL ? context->errstr : "usage: hiredis_lease SOCKET");
+        fprintf(stderr, "no connection: %s\n",
+                context != NULL ? context->errstr : "usage: hiredis_lease SOCKET");
         return 1;
     }
     redisReply *reply = expect(context, "LEASE ACQUIRE hi TTL 2s HOLDER hiredis", "granted");

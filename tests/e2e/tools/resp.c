@@ -1,11 +1,15 @@
 // A client of the client port for tests, that shares no code with Leasehold.
 //
-//     resp SOCKET talk                 each line of standard input is a request, words between tabs; prints what
+//     resp SOCKET talk                 each line of standard input is a request, words between
+//     tabs; prints what
 //                                      was replied, one scalar a line, then a line with a dot
-//     resp SOCKET say [PACE_US]        sends standard input as it is, one byte every PACE_US if given; prints
-//                                      what comes back until the other side closes or is quiet for a second
-//     resp SOCKET deaf PATIENCE_MS     sends pings and never reads; prints "let go" once the other side closes
-//     resp SOCKET crowd COUNT          opens COUNT connections, pings on each; prints how many were served and
+//     resp SOCKET say [PACE_US]        sends standard input as it is, one byte every PACE_US if
+//     given; prints
+//                                      what comes back until the other side closes or is quiet for
+//                                      a second
+//     resp SOCKET deaf PATIENCE_MS     sends pings and never reads; prints "let go" once the other
+//     side closes resp SOCKET crowd COUNT          opens COUNT connections, pings on each; prints
+//     how many were served and
 //                                      how many turned away; keeps them until standard input ends
 #include <errno.h>
 #include <poll.h>
@@ -68,7 +72,8 @@ struct conversation {
 static bool next_byte(struct conversation *with, char *ret_byte)
 {
     if (with->used == with->size) {
-        ssize_t got = readable(with->fd, PATIENCE_MS) ? read(with->fd, with->buffer, sizeof with->buffer) : 0;
+        ssize_t got =
+            readable(with->fd, PATIENCE_MS) ? read(with->fd, with->buffer, sizeof with->buffer) : 0;
         if (got <= 0)
             return false;
         with->used = 0;
@@ -137,7 +142,8 @@ static bool send_words(int fd, char *line)
         words += *at == '\t';
     size += (size_t)snprintf(request, sizeof request, "*%d\r\n", words);
     for (char *rest = line, *word; (word = strsep(&rest, "\t")) != NULL && size < sizeof request;)
-        size += (size_t)snprintf(request + size, sizeof request - size, "$%zu\r\n%s\r\n", strlen(word), word);
+        size += (size_t)snprintf(request + size, sizeof request - size, "$%zu\r\n%s\r\n",
+                                 strlen(word), word);
     return size < sizeof request && send_all(fd, request, size);
 }
 
@@ -274,7 +280,8 @@ static int crowd(const char *path, int count)
             send_all(fds[i], PING, sizeof PING - 1);
     }
     for (int i = 0; fds != NULL && i < count; i++) {
-        ssize_t got = fds[i] >= 0 && readable(fds[i], PATIENCE_MS) ? read(fds[i], text, sizeof text - 1) : 0;
+        ssize_t got =
+            fds[i] >= 0 && readable(fds[i], PATIENCE_MS) ? read(fds[i], text, sizeof text - 1) : 0;
         text[got > 0 ? got : 0] = '\0';
         served += strstr(text, "+PONG") != NULL;
         turned_away += strstr(text, "max number of clients") != NULL;
