@@ -27,9 +27,10 @@ uint32_t lh_describe_now(const uint8_t *raw)
     return raw[0];
 }
 
-void lh_describe_message(const struct lh_model *model, uint32_t number, char *ret_text, size_t size)
+void lh_describe_message(const struct lh_model *model, uint32_t message, char *ret_text,
+                         size_t size)
 {
-    const struct lh_message *m = &lh_lease_of(model)->messages[number];
+    const struct lh_message *m = &lh_lease_of(model)->messages[message];
     const unsigned p = m->proposer + 1u;
     const unsigned a = m->acceptor + 1u;
     ret_text[0] = '\0';
@@ -383,7 +384,8 @@ void lh_describe_action(const struct lh_model *model, const uint8_t *from, struc
         describe_closed(model, action, from, to, ret_text);
         return;
     }
-    const struct lh_message *m = NULL;
+    static const struct lh_message none;
+    const struct lh_message *m = &none;
     if (model->config.module != LH_CHECK_COMPOSITION)
         m = &lh_lease_of(model)->messages[action.message];
     switch (action.kind) {

@@ -30,8 +30,8 @@
 #define SYMMETRY .symmetry = true
 #define WEAKEN(rules) .weaken = (rules)
 // Attempts of duration 2, or of 1 and 2.
-#define LASTING_2 .durations = 1 << 1
-#define LASTING_1_2 .durations = 1 << 0 | 1 << 1
+#define LASTING_2 .durations = (1 << 1)
+#define LASTING_1_2 .durations = (1 << 0 | 1 << 1)
 
 #define PASS(states, steps, levels)                                                                \
     .verdict = LH_VERDICT_PASS, .distinct = UINT64_C(states), .generated = UINT64_C(steps),        \

@@ -13,8 +13,8 @@ uint32_t lh_symmetry_order(const struct lh_model *model);
 // word of the variable and value that g renames it to.
 void lh_symmetry_fill(struct lh_model *model);
 
-// The state that permutation g makes of `raw`; for tests and for drawing.
-void lh_symmetry_apply(const struct lh_model *model, uint32_t g, const uint8_t *raw,
+// The state that permutation `lane` makes of `raw`; for tests and for drawing.
+void lh_symmetry_apply(const struct lh_model *model, uint32_t lane, const uint8_t *raw,
                        uint8_t *ret_raw);
 
 #endif

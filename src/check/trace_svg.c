@@ -12,6 +12,11 @@ enum { LEFT = 70, TOP = 60, STEP = 44, LANE = 76, BAR = 12, LEGEND = 17 };
 
 static const char *const colours[LH_CHECK_MAX_PROPOSERS] = {"#1f77b4", "#e08214", "#2ca02c"};
 
+static const char *colour_of(uint32_t p)
+{
+    return colours[p % LH_CHECK_MAX_PROPOSERS];
+}
+
 static const char style[] =
     "text{font:12px sans-serif;fill:#222}.small{font-size:9px}.line{stroke:#999}"
     ".tick{stroke:#ccc;stroke-dasharray:3 3}.crash{fill:#444}.quarantine{fill:url(#hatch)}"
@@ -73,10 +78,10 @@ static void draw_bar(FILE *file, uint32_t lane, uint32_t step, int offset, const
 
 static void draw_proposer(const struct lh_trace *trace, uint32_t step, uint32_t p, FILE *file)
 {
-    char attributes[96];
+    char attributes[96] = "";
     const uint32_t lane = lane_of_proposer(p);
     if (is_active(trace, step, p)) {
-        snprintf(attributes, sizeof attributes, "fill='%s'%s", colours[p],
+        snprintf(attributes, sizeof attributes, "fill='%s'%s", colour_of(p),
                  owners(trace, step) > 1 ? " class='owner'" : "");
         draw_bar(file, lane, step, -BAR / 2, attributes);
     }
@@ -95,10 +100,10 @@ static void draw_acceptor(const struct lh_trace *trace, uint32_t step, uint32_t 
     else if (raw[LH_VAR_NOW] < row[LH_A_QUARANTINE])
         draw_bar(file, lane, step, -BAR / 2, "class='quarantine'");
     if (row[LH_A_OWNER] != 0) {
-        char attributes[64];
+        char attributes[64] = "";
         const bool live = raw[LH_VAR_NOW] < row[LH_A_DEADLINE];
         snprintf(attributes, sizeof attributes, "fill='%s' fill-opacity='%s'",
-                 colours[row[LH_A_OWNER] - 1], live ? ".55" : ".15");
+                 colour_of(row[LH_A_OWNER] - 1u), live ? ".55" : ".15");
         draw_bar(file, lane, step, BAR, attributes);
     }
 }
@@ -165,7 +170,7 @@ static void draw_arrow(const struct lh_trace *trace, uint32_t message, uint32_t 
     fprintf(file,
             "<path class='arrow%s' stroke='%s' d='M%d %d L%d %d'><title>%s</title></path>"
             "<text class='small' x='%d' y='%d'>%s%u</text>\n",
-            arrives ? "" : " lost", colours[m->proposer], x1, y1, x2, y2, text, (x1 + 2 * x2) / 3,
+            arrives ? "" : " lost", colour_of(m->proposer), x1, y1, x2, y2, text, (x1 + 2 * x2) / 3,
             (y1 + 2 * y2) / 3 - 3, letters[m->kind], m->ballot);
 }
 

@@ -30,11 +30,12 @@ ends() {
     [ "$verdict" = ok ] || sed 's/^/# /' "$scratch/output"
 }
 
-echo 1..13
+echo 1..14
 given x/test_a.sh 'echo 1..3; echo "ok 1 - a"; echo ok 2; echo "ok 3 # skip no disk"'
 ends 0 '2 passed, 0 failed, 1 skipped' 'counts cases, and skipped ones apart' 'no disk'
-given x/test_a.sh 'echo 1..2; echo "ok 1 - a"; echo "not ok 2 - the cause"; echo "# told why"'
-ends 1 '1 passed, 1 failed' 'a case that is not ok, with its explanation' 'told why'
+given x/test_a.sh 'echo 1..2; echo "ok 1 - a"; echo "# told before"; echo "not ok 2 - the cause"; echo "# told why"'
+ends 1 '1 passed, 1 failed' 'a case that is not ok, with what was said after it' 'told why'
+ends 1 '1 passed, 1 failed' 'a case that is not ok, with what was said before it' 'told before'
 given x/test_a.sh 'echo 1..2; echo "ok 1 - a"; echo last words >&2; kill -SEGV $$'
 ends 1 '1 passed, 1 failed' 'a program that dies within its plan' 'last words'
 given x/test_a.sh 'echo 1..1; echo "ok 1 - a"; exit 3'

@@ -3,6 +3,7 @@
 // machine.
 #include "host_fixture.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -665,13 +666,36 @@ static void on_gone(struct cluster *cluster, const struct cluster_event *event)
     end_turn(cluster, process);
 }
 
+// The kernel keeps what comes for a process that is stopped.
+static void keep_for_later(struct cluster_process *process, struct cluster_event *event)
+{
+    if (process->backlog_count == process->backlog_capacity) {
+        process->backlog_capacity = 2 * process->backlog_capacity + 16;
+        process->backlog =
+            realloc(process->backlog, process->backlog_capacity * sizeof process->backlog[0]);
+    }
+    process->backlog[process->backlog_count++] = *event;
+    event->bytes = NULL; // they go with it
+}
+
+static void hand_backlog(struct cluster_process *process, bool alive)
+{
+    for (size_t i = 0; i < process->backlog_count; i++) {
+        struct cluster_event event = process->backlog[i];
+        event.at_ns = process->cluster->true_ns;
+        if (alive)
+            push_event(process->cluster, event, event.bytes, event.size);
+        free(process->backlog[i].bytes);
+    }
+    process->backlog_count = 0;
+}
+
 static void handle(struct cluster *cluster, struct cluster_event *event)
 {
     struct cluster_process *process = &cluster->processes[event->process];
     bool for_node = event->kind != EVENT_TO_CLIENT;
-    if (for_node && process->stopped) { // the kernel keeps it
-        event->at_ns += LH_NS_PER_MS;
-        push_event(cluster, *event, event->bytes, event->size);
+    if (for_node && process->stopped) {
+        keep_for_later(process, event);
         return;
     }
     bool alive = process->driver != NULL && process->life == event->life;
@@ -863,6 +887,7 @@ void cluster_crash(struct cluster *cluster, unsigned index, unsigned durable)
     free(process->driver);
     process->driver = NULL;
     process->stopped = false;
+    hand_backlog(process, false);
     for (unsigned i = 0; i < cluster->client_count; i++)
         if (cluster->clients[i].open && cluster->clients[i].process == index)
             cluster->clients[i].open = false;
@@ -877,6 +902,7 @@ void cluster_stop(struct cluster *cluster, unsigned process)
 void cluster_continue(struct cluster *cluster, unsigned process)
 {
     cluster->processes[process].stopped = false;
+    hand_backlog(&cluster->processes[process], true);
 }
 
 void cluster_wipe(struct cluster *cluster, unsigned process)
@@ -1158,6 +1184,8 @@ struct cluster_settings cluster_defaults(void)
 
 struct cluster *cluster_open(const struct cluster_settings *settings)
 {
+    mallopt(M_MMAP_THRESHOLD,
+            1 << 20); // a node's memory is large and hardly touched: the kernel's zeroes will do
     struct cluster *cluster = calloc(1, sizeof *cluster);
     cluster->settings = *settings;
     cluster->loud = getenv("LEASEHOLD_FIXTURE_LOUD") != NULL;
@@ -1175,8 +1203,11 @@ void cluster_close(struct cluster *cluster)
 {
     if (cluster == NULL)
         return;
-    for (unsigned i = 0; i < cluster->process_count; i++)
+    for (unsigned i = 0; i < cluster->process_count; i++) {
+        hand_backlog(&cluster->processes[i], false);
+        free(cluster->processes[i].backlog);
         free(cluster->processes[i].driver);
+    }
     for (unsigned i = 0; i < CLUSTER_CLIENTS_MAX; i++) {
         free(cluster->clients[i].input);
         free(cluster->clients[i].unread);

@@ -28,6 +28,7 @@
 #define CLUSTER_PUSHES_MAX 32
 
 struct cluster;
+struct cluster_event;
 
 struct cluster_settings {
     unsigned nodes;
@@ -71,8 +72,10 @@ struct cluster_process {
     struct cluster_disk disk;
     unsigned write_count, writes_begun;
     struct cluster_write writes[CLUSTER_WRITES_MAX];
-    bool stalled;                           // its disk
-    bool stopped;                           // as by SIGSTOP
+    bool stalled;                  // its disk
+    bool stopped;                  // as by SIGSTOP
+    struct cluster_event *backlog; // what came meanwhile
+    size_t backlog_count, backlog_capacity;
     uint32_t sessions[CLUSTER_CLIENTS_MAX]; // client + 1, by session ..
     uint32_t lives[CLUSTER_CLIENTS_MAX];    // .. and which connection of it
     uint64_t events[LH_EVENT_REVOKED + 1];  // seen, by kind
@@ -143,8 +146,6 @@ struct cluster_tape {
     uint16_t size;
     uint8_t bytes[LH_DATAGRAM_MAX];
 };
-
-struct cluster_event;
 
 struct cluster {
     struct cluster_settings settings;
