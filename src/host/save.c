@@ -206,17 +206,14 @@ static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
            ret->renewed_at.ns >= 0;
 }
 
-static bool take_lease(struct lh_host *host, const struct saved_lease *saved, struct lh_instant now)
+static void take_lease(struct lh_host *host, const struct saved_lease *saved)
 {
     enum lh_reason reason = LH_REASON_NONE;
-    if (!lh_proposer_holds(&saved->proposer, now))
-        return true; // it ended while nobody was here
     uint32_t id = lh_tenant_open(host, saved->name, saved->key, &reason);
-    if (id == 0)
-        return false;
+    LH_ASSERT_NE(id, 0);
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
-    if (!lh_texts_put(&host->tenants.texts, saved->holder, &tenant->holder))
-        return false;
+    bool stored = lh_texts_put(&host->tenants.texts, saved->holder, &tenant->holder);
+    LH_ASSERT(stored);
     tenant->token = saved->proposer.token;
     tenant->granted_at = saved->granted_at;
     tenant->renewed_at = saved->renewed_at;
@@ -225,29 +222,67 @@ static bool take_lease(struct lh_host *host, const struct saved_lease *saved, st
     tenant->id_hash = saved->id_hash;
     lh_machine_restore_lease(&host->machine, lh_machine_lease(&host->machine, id), &saved->proposer,
                              saved->ttl);
+}
+
+// Every value is one that a node writes, and there is room for all texts.
+static bool check_body(const struct lh_host *host, struct lh_reader reader,
+                       const struct header *header, struct lh_instant now)
+{
+    uint64_t chunks = 0;
+    struct lh_acceptor_record record;
+    struct saved_lease lease;
+    int64_t latest = (int64_t)header->saved_at + host->config.timing.max_ttl.ns;
+    for (uint32_t i = 0; i < header->record_count; i++)
+        if (!read_record(&reader, &record))
+            return false;
+    for (uint32_t i = 0; i < header->lease_count; i++) {
+        if (!read_lease(&reader, &lease) ||
+            lh_ballot_counter(lease.proposer.ballot) > header->counter ||
+            lease.ttl.ns > host->config.timing.max_ttl.ns || lease.proposer.until.ns > latest)
+            return false;
+        if (!lh_proposer_holds(&lease.proposer, now))
+            continue;
+        if (!lh_key_equal(lease.key, lh_host_key(host, lease.name)))
+            return false;
+        chunks += lh_texts_chunks(lease.name) + lh_texts_chunks(lease.holder);
+    }
+    return lh_reader_done(&reader) && chunks <= host->tenants.texts.capacity;
+}
+
+// Opens every lease that is held still. Returns false, with none open, if one is there twice.
+static bool open_leases(struct lh_host *host, struct lh_reader reader, const struct header *header,
+                        struct lh_instant now)
+{
+    struct lh_acceptor_record record;
+    struct saved_lease lease;
+    for (uint32_t i = 0; i < header->record_count; i++)
+        read_record(&reader, &record);
+    for (uint32_t i = 0; i < header->lease_count; i++) {
+        if (!read_lease(&reader, &lease) || !lh_proposer_holds(&lease.proposer, now))
+            continue;
+        if (lh_machine_find(&host->machine, lease.key) == NULL &&
+            lh_machine_open(&host->machine, lease.key) != NULL)
+            continue;
+        for (uint32_t id = host->machine.used; id > 0; id--)
+            lh_machine_close(&host->machine, lh_machine_lease(&host->machine, id));
+        return false;
+    }
     return true;
 }
 
-// Reads the body; with `apply` false it only checks that all of it can be taken over.
-static bool read_body(struct lh_host *host, struct lh_reader reader, const struct header *header,
-                      struct lh_instant now, bool apply)
+static void take_body(struct lh_host *host, struct lh_reader reader, const struct header *header,
+                      struct lh_instant now)
 {
+    struct lh_acceptor_record record;
+    struct saved_lease lease;
     for (uint32_t i = 0; i < header->record_count; i++) {
-        struct lh_acceptor_record record;
-        if (!read_record(&reader, &record))
-            return false;
-        if (apply && !lh_acceptors_restore(&host->machine.acceptors, &record))
-            return false;
+        bool fits = read_record(&reader, &record) &&
+                    lh_acceptors_restore(&host->machine.acceptors, &record);
+        LH_ASSERT(fits);
     }
-    for (uint32_t i = 0; i < header->lease_count; i++) {
-        struct saved_lease lease;
-        if (!read_lease(&reader, &lease) ||
-            lh_ballot_counter(lease.proposer.ballot) > header->counter ||
-            lease.ttl.ns > host->config.timing.max_ttl.ns ||
-            (apply && !take_lease(host, &lease, now)))
-            return false;
-    }
-    return lh_reader_done(&reader);
+    for (uint32_t i = 0; i < header->lease_count; i++)
+        if (read_lease(&reader, &lease) && lh_proposer_holds(&lease.proposer, now))
+            take_lease(host, &lease); // the others ended while nobody was here
 }
 
 const char *lh_host_restore(struct lh_host *host, struct lh_instant now,
@@ -265,14 +300,13 @@ const char *lh_host_restore(struct lh_host *host, struct lh_instant now,
     const char *reason = unbound(host, now, binding, &header);
     if (reason != NULL)
         return reason;
-    // More than fits means smaller tables than before: the memory is checked, then taken over
-    // whole.
-    if (header.record_count > host->config.max_leases ||
-        header.lease_count > host->config.max_leases ||
-        !read_body(host, reader, &header, now, false))
+    // More than fits means smaller tables than before.
+    bool fits = header.record_count <= host->config.max_leases &&
+                header.lease_count <= host->config.max_leases;
+    if (!fits || !check_body(host, reader, &header, now) ||
+        !open_leases(host, reader, &header, now))
         return "it does not fit: max-leases is smaller than before, or it is damaged";
-    if (!read_body(host, reader, &header, now, true))
-        return "it does not fit: max-leases is smaller than before";
+    take_body(host, reader, &header, now);
     host->identity.restored = true;
     host->identity.restored_floor = header.floor;
     host->identity.restored_counter = header.counter;

@@ -382,6 +382,49 @@ void lh_tenant_renew(struct lh_host *host, struct lh_request *request, struct lh
     lh_host_settle(host, now, effects);
 }
 
+// Takes the first of the renew and release requests out, or returns NULL. When this step has
+// answered enough of them, the others are due at once and find out by themselves.
+static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant *tenant,
+                                         struct lh_instant now,
+                                         const struct lh_host_effects *effects)
+{
+    if (!lh_host_has_room(effects)) {
+        for (uint32_t at = tenant->answering; at != 0; at = lh_request_get(host, at)->next)
+            lh_wheel_schedule(&host->wheel, &lh_request_get(host, at)->timer, now);
+        return NULL;
+    }
+    if (tenant->answering == 0)
+        return NULL;
+    struct lh_request *request = lh_request_get(host, tenant->answering);
+    answering_remove(host, tenant, request);
+    return request;
+}
+
+static void answer_released(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                            struct lh_host_effects *effects)
+{
+    struct lh_result result = {.status = LH_STATUS_RELEASED,
+                               .name = lh_request_name(request),
+                               .token = request->token,
+                               .node = host->config.node};
+    lh_request_answer(host, request, &result, now, effects);
+}
+
+// The lease is gone: nobody who waited for its renewal may be taken for one who asks about the next
+// lease.
+static void dismiss_answering(struct lh_host *host, uint32_t id, bool released,
+                              struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    for (struct lh_request *request = take_answering(host, tenant, now, effects); request != NULL;
+         request = take_answering(host, tenant, now, effects)) {
+        if (released && request->kind == LH_REQUEST_RELEASE)
+            answer_released(host, request, now, effects);
+        else
+            answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
+    }
+}
+
 // P6, then the queue.
 static void let_go(struct lh_host *host, uint32_t id, struct lh_instant now,
                    struct lh_host_effects *effects)
@@ -400,6 +443,7 @@ static void let_go(struct lh_host *host, uint32_t id, struct lh_instant now,
     tenant->blocked_until = lh_after(now, (struct lh_duration){64 * host->machine.round.ns});
     lh_machine_release(&host->machine, lease, now, &host->lease_effects);
     lh_host_settle(host, now, effects);
+    dismiss_answering(host, id, true, now, effects);
     tenant->watch_at = now;
     next(host, id, now, effects);
 }
@@ -418,11 +462,7 @@ void lh_tenant_release(struct lh_host *host, struct lh_request *request, struct 
         lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
         return;
     }
-    struct lh_result result = {.status = LH_STATUS_RELEASED,
-                               .name = lh_request_name(request),
-                               .token = request->token,
-                               .node = host->config.node};
-    lh_request_answer(host, request, &result, now, effects);
+    answer_released(host, request, now, effects);
     let_go(host, id, now, effects);
 }
 
@@ -540,24 +580,6 @@ static void on_blocked(struct lh_host *host, const struct lh_notice *notice, str
     (void)effects;
 }
 
-// Takes the first of the renew and release requests out, or returns NULL. When this step has
-// answered enough of them, the others are due at once and find out by themselves.
-static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant *tenant,
-                                         struct lh_instant now,
-                                         const struct lh_host_effects *effects)
-{
-    if (!lh_host_has_room(effects)) {
-        for (uint32_t at = tenant->answering; at != 0; at = lh_request_get(host, at)->next)
-            lh_wheel_schedule(&host->wheel, &lh_request_get(host, at)->timer, now);
-        return NULL;
-    }
-    if (tenant->answering == 0)
-        return NULL;
-    struct lh_request *request = lh_request_get(host, tenant->answering);
-    answering_remove(host, tenant, request);
-    return request;
-}
-
 static void on_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
                        struct lh_host_effects *effects)
 {
@@ -568,15 +590,15 @@ static void on_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
     bool released = false;
     for (struct lh_request *request = take_answering(host, tenant, now, effects); request != NULL;
          request = take_answering(host, tenant, now, effects)) {
+        if (request->token != tenant->token) {
+            answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
+            continue;
+        }
         if (request->kind == LH_REQUEST_RENEW) {
             answer_granted(host, id, request, now, effects);
             continue;
         }
-        struct lh_result result = {.status = LH_STATUS_RELEASED,
-                                   .name = lh_request_name(request),
-                                   .token = request->token,
-                                   .node = host->config.node};
-        lh_request_answer(host, request, &result, now, effects);
+        answer_released(host, request, now, effects);
         released = true;
     }
     if (released)
@@ -588,9 +610,7 @@ static void on_lost(struct lh_host *host, uint32_t id, struct lh_instant now,
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     tell_event(host, id, LH_EVENT_LOST, effects);
-    for (struct lh_request *request = take_answering(host, tenant, now, effects); request != NULL;
-         request = take_answering(host, tenant, now, effects))
-        answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
+    dismiss_answering(host, id, false, now, effects);
     lh_texts_drop(&host->tenants.texts, tenant->holder);
     tenant->holder = 0;
     tenant->revoked = false;
@@ -691,8 +711,10 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
     struct lh_lease *lease = lease_of(host, id);
     if (request->kind ==
         LH_REQUEST_RELEASE) { // the renewal's outcome did not come: let go all the same
-        answering_remove(host, lh_tenant_of(&host->tenants, id), request);
-        lh_proposer_abandon(&lease->proposer);
+        struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+        answering_remove(host, tenant, request);
+        if (tenant->token == request->token)
+            lh_proposer_abandon(&lease->proposer);
         request->lease = 0;
         lh_tenant_release(host, request, now, effects);
         return;

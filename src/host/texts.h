@@ -21,6 +21,14 @@ struct lh_texts {
 // 0 is the empty text and costs nothing.
 typedef uint32_t lh_text;
 
+// How many chunks a text takes.
+static inline uint32_t lh_texts_chunks(struct lh_slice text)
+{
+    return text.size_bytes == 0
+               ? 0
+               : (uint32_t)((text.size_bytes + LH_TEXT_CHUNK_BYTES) / LH_TEXT_CHUNK_BYTES);
+}
+
 void lh_texts_init(struct lh_texts *texts, void *memory, uint32_t capacity);
 
 // Stores up to LH_TEXT_BYTES_MAX bytes. Returns false, with nothing stored, if there is no room.

@@ -49,7 +49,8 @@ struct lh_lease {
     uint32_t id;   // 1 .. max_leases; how the caller names it
     uint32_t next; // chain of its bucket or of the free list
     enum lh_want want;
-    struct lh_duration ttl;
+    struct lh_duration ttl;      // of the attempt in flight, or of the last one
+    struct lh_duration next_ttl; // of the next one
     struct lh_instant
         waiting_since; // for whom it is wanted; told to acceptors so that the longest goes first
     struct lh_instant retry_at;                      // next retransmission, or end of the back-off

@@ -107,6 +107,7 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
                     struct lh_lease_effects *effects)
 {
     LH_ASSERT(!attempting(lease));
+    lease->ttl = lease->next_ttl;
     if (lease->want == LH_WANT_RENEW && machine->config.one_round_renewal &&
         !lease->whole_renewal) {
         lh_proposer_extend(&lease->proposer, now, lease->ttl);
@@ -364,7 +365,7 @@ void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, stru
         lose(machine, lease, effects);
     }
     lease->want = LH_WANT_ACQUIRE;
-    lease->ttl = ttl;
+    lease->next_ttl = ttl;
     lease->waiting_since = waiting_since;
     lease->tries = 0;
     lease->whole_renewal = false;
@@ -378,6 +379,7 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
     LH_ASSERT(lh_proposer_holds(&lease->proposer, now));
     check_ttl(machine, ttl);
     lease->want = LH_WANT_RENEW;
+    lease->next_ttl = ttl;
     lease->waiting_since = LH_NEVER;
     lease->tries = 0;
     if (lease->proposer.phase ==
@@ -385,7 +387,6 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
         arm(machine, lease);
         return;
     }
-    lease->ttl = ttl;
     lh_proposer_abandon(&lease->proposer);
     attempt(machine, lease, now, effects);
 }

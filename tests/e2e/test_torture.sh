@@ -28,16 +28,21 @@ keep_contending() {
 for who in 1 2 3 4 5 6 7 8; do keep_contending $who & done
 check 'one of eight holds' eventually 10 beats job
 
-# The holder's command and its wrapper, and the tokens of those that were stopped: what such a command writes when it
-# is continued, before its wrapper ends it, carries an old token, and a fence would refuse it.
+# find_holder: $command that beats and its $wrapper, if there are any just now.
+find_holder() {
+    command=$(pgrep -nx beat) && read -r _ _ _ wrapper _ 2>/dev/null <"/proc/$command/stat" &&
+        [ "$wrapper" -gt 1 ]
+}
+
+# What a command that was stopped writes when it is continued, before its wrapper ends it, carries an old token, and
+# a fence would refuse it: these are such tokens.
 stopped=()
 stop_holder() {
-    local command wrapper
-    command=$(pgrep -nx beat) && wrapper=$(ps -o ppid= -p "$command") || return
-    kill -STOP $wrapper "$command"
+    find_holder || return
+    kill -STOP "$wrapper" "$command" 2>/dev/null
     stopped+=("$(token_of job)")
     for_ms "$1"
-    kill -CONT "$command" $wrapper # the worse order
+    kill -CONT "$command" "$wrapper" 2>/dev/null # the worse order
 }
 
 # trouble: one random fault and its end. $fault names it.
@@ -69,7 +74,7 @@ trouble() {
         ;;
     6)
         fault='kill -9 of the holding wrapper'
-        kill -KILL $(ps -o ppid= -p "$(pgrep -nx beat || echo $$)")
+        find_holder && kill -KILL "$wrapper"
         ;;
     esac
     for_ms $((RANDOM % 500))

@@ -20,9 +20,16 @@
 #include <cmocka.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SEEDS 24
+#define IS_SLOW 1
+#elif defined(__has_feature)
+#define IS_SLOW __has_feature(address_sanitizer)
 #else
-#define SEEDS 160
+#define IS_SLOW 0
+#endif
+#if IS_SLOW
+#define SEEDS 48
+#else
+#define SEEDS 300
 #endif
 #define ACTORS_MAX 24
 #define NAMES 4
@@ -396,7 +403,7 @@ static void soak_one(uint64_t seed, uint64_t *grants, uint64_t *steps)
     soak->names = 1 + (unsigned)below(soak, NAMES);
     soak->holders = 1 + (unsigned)below(soak, 40);
     soak->actor_count = 2 + (unsigned)below(soak, ACTORS_MAX - 2);
-    soak->calm = 1 + (int64_t)below(soak, 8);
+    soak->calm = INT64_C(1) << below(soak, 6);
     cluster_run(soak->cluster, (int64_t)below(soak, 1000));
     for (unsigned round = 0; round < 3; round++) {
         set_network(soak);

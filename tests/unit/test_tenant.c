@@ -161,6 +161,13 @@ static void test_majority_down(void **state)
 
 // --- renewing and releasing ---
 
+static bool accepting(struct cluster *cluster, void *context)
+{
+    const struct lh_machine *machine = &cluster_host(cluster, 0)->machine;
+    (void)context;
+    return machine->used > 0 && machine->leases[0].proposer.phase == LH_ACCEPTING;
+}
+
 // A renewal that was answered too late for its asker goes on: what its Accepts left must not block
 // the next.
 static void test_an_impatient_renewal_does_no_harm(void **state)
@@ -225,6 +232,54 @@ static void test_released_while_renewing(void **state)
         expect(cluster, third, "granted", NULL);
         cluster_close(cluster);
     }
+}
+
+// A release waits for a renewal whose outcome does not come; another one, sent later, is faster.
+// Nothing of the first is left for the next holder.
+static void test_a_release_is_overtaken(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3);
+    unsigned holder = cluster_connect(cluster, 0);
+    unsigned first = cluster_connect(cluster, 0), second = cluster_connect(cluster, 0);
+    unsigned long long token = acquire(cluster, holder, "x");
+    cluster_command(cluster, holder, "LEASE RENEW x %llu me TTL 100ms", token);
+    assert_true(cluster_run_until(cluster, accepting, NULL, 10));
+    cluster_isolate(cluster, 0, true);
+    cluster_command(cluster, first, "LEASE RELEASE x %llu me", token);
+    assert_null(cluster_await(cluster, first, 105)); // the attempt reaches its td
+    cluster_call(cluster, second, "LEASE RELEASE x %llu me", token);
+    expect(cluster, second, "released", NULL);
+    cluster_await(cluster, first, 5);
+    expect(cluster, first, "released", NULL);
+    cluster_await(cluster, holder, 5);
+    expect(cluster, holder, "lost", NULL);
+    cluster_isolate(cluster, 0, false);
+    cluster_run(cluster, 6000);
+    unsigned other = cluster_connect(cluster, 0);
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you TTL 5s");
+    expect(cluster, other, "granted", NULL);
+    cluster_call(cluster, other, "LEASE RENEW x %llu you TTL 5s", token_of(cluster, other));
+    expect(cluster, other, "granted", NULL);
+    assert_int_equal(cluster_believed(cluster, "x"), token_of(cluster, other));
+    cluster_close(cluster);
+}
+
+// A renewal that waits when its lease is released is not answered with the next holder's.
+static void test_a_renewal_is_overtaken(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3);
+    unsigned holder = cluster_connect(cluster, 0), renewer = cluster_connect(cluster, 0);
+    unsigned long long token = acquire(cluster, holder, "x");
+    cluster_isolate(cluster, 0, true);
+    cluster_command(cluster, renewer, "LEASE RENEW x %llu me TTL 5s TIMEOUT 20s", token);
+    cluster_run(cluster, 10);
+    cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);
+    expect(cluster, holder, "released", NULL);
+    cluster_await(cluster, renewer, 5);
+    expect(cluster, renewer, "lost", NULL);
+    cluster_close(cluster);
 }
 
 static void test_renewed_after_its_end(void **state)
@@ -589,6 +644,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_impatient_renewal_does_no_harm),
         cmocka_unit_test(test_a_renewer_dies),
         cmocka_unit_test(test_released_while_renewing),
+        cmocka_unit_test(test_a_release_is_overtaken),
+        cmocka_unit_test(test_a_renewal_is_overtaken),
         cmocka_unit_test(test_renewed_after_its_end),
         cmocka_unit_test(test_shorter_renewal),
         cmocka_unit_test(test_revoked),
