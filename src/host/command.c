@@ -227,7 +227,8 @@ static unsigned slips(struct lh_slice typed, struct lh_slice word)
 
 int lh_command_nearest(struct lh_slice typed, const struct lh_slice *words, size_t count)
 {
-    unsigned fewest = SLIPS_MAX + 1;
+    unsigned most = (unsigned)typed.size_bytes / 3; // of a short word little would be left
+    unsigned fewest = (most < SLIPS_MAX ? most : SLIPS_MAX) + 1;
     int nearest = -1;
     if (typed.size_bytes > WORD_BYTES_MAX)
         return -1;

@@ -215,6 +215,8 @@ static void learn_up(struct lh_peer *peer, struct lh_instant now, struct lh_host
     peer->heard_at = now;
     if (passed(now, peer->doubted_at, DOUBT_FORGOTTEN_AFTER))
         peer->refused = LH_REFUSAL_NONE;
+    if (passed(now, peer->refuses_us_last, DOUBT_FORGOTTEN_AFTER))
+        peer->refuses_us_at = LH_PAST;
     if (peer->up)
         return;
     peer->up = true;
@@ -236,6 +238,7 @@ static void on_refusal(struct lh_host *host, struct lh_peer *peer,
     bool news = peer->refuses_us != refusal || peer->refuses_us_at.ns == LH_PAST.ns ||
                 passed(now, peer->refuses_us_at, REPORT_EVERY);
     peer->refuses_us = refusal;
+    peer->refuses_us_last = now;
     if (!news)
         return;
     peer->refuses_us_at = now;

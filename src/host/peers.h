@@ -48,9 +48,10 @@ struct lh_peer {
     struct lh_instant refused_at; // when that was reported
     struct lh_instant doubted_at; // the last datagram refused, and how many in a row
     unsigned doubts;
-    struct lh_instant told_at;       // when we last told it, or answered an unknown life
-    enum lh_refusal refuses_us;      // what it says of us
-    struct lh_instant refuses_us_at; // LH_PAST if it does not
+    struct lh_instant told_at;         // when we last told it, or answered an unknown life
+    enum lh_refusal refuses_us;        // what it says of us
+    struct lh_instant refuses_us_at;   // when that was reported; LH_PAST if it does not
+    struct lh_instant refuses_us_last; // when it said so last
     uint64_t refused_count;
     uint64_t stale_count; // datagrams of, or to, an older life: replays and stragglers
 };

@@ -34,6 +34,7 @@ declare -A pid=() # of the daemon of each node
 declare -A asking=() telling=() # files that lead to a node's client port and back
 declare -A reply=()
 answer=()
+around=() # what a daemon is started by: a time namespace, an environment
 number=0
 ulimit -c 0
 
@@ -216,7 +217,7 @@ listens_or_ended() { listens "$1" || ! kill -0 "${pid[$1]}" 2>/dev/null; }
 start_with() {
     local n=$1
     shift
-    ip netns exec "n$n" ${around[@]+"${around[@]}"} "$leaseholdd" --config "$dir/$n.conf" "$@" \
+    ip netns exec "n$n" "${around[@]}" "$leaseholdd" --config "$dir/$n.conf" "$@" \
         2>>"$dir/$n.log" &
     pid[$n]=$!
 }

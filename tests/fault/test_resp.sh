@@ -84,7 +84,7 @@ check "a crowd of a hundred: ${crowd% served*} are served, the rest turned away 
     [ ${BASH_REMATCH[1]} -le 40 ] && [ ${BASH_REMATCH[1]} -ge 30 ] &&
     [ $((${BASH_REMATCH[1]} + ${BASH_REMATCH[2]})) = 100 ]'
 check 'a client that is there is served' listens 1
-exec {CROWD[1]}>&-
+eval "exec ${CROWD[1]}>&-"
 check 'the crowd gone, others come in' eventually 5 eval '"$tools/resp" "$dir/1.sock" say <"$dir/pings" | head -n 1 | grep -q PONG'
 
 check 'the command kept its lease all the time' eval 'beats job; [ "$(token_of job)" = "$token" ]'

@@ -800,6 +800,8 @@ bool cluster_run_until_serving(struct cluster *cluster, int64_t ms)
 
 // --- processes ---
 
+static const struct lh_clock_binding binding = {{1}, 2};
+
 struct lh_host *cluster_host(struct cluster *cluster, unsigned process)
 {
     return lh_driver_host(cluster->processes[process].driver);
@@ -870,10 +872,28 @@ bool cluster_start(struct cluster *cluster, unsigned index)
         free(driver);
         return false;
     }
+    if (process->saved_size > 0 &&
+        lh_host_restore(lh_driver_host(driver), cluster_now(cluster, index), &binding,
+                        lh_slice_of(process->saved, process->saved_size)) == NULL)
+        process->restores++;
     process->driver = driver;
     lh_driver_start(driver);
     end_turn(cluster, process);
     return true;
+}
+
+void cluster_shut_down(struct cluster *cluster, unsigned index, unsigned durable)
+{
+    struct cluster_process *process = &cluster->processes[index];
+    if (process->driver == NULL)
+        return;
+    struct lh_host *host = cluster_host(cluster, index);
+    size_t size = lh_host_save_size(host);
+    free(process->saved);
+    process->saved = malloc(size);
+    process->saved_size =
+        lh_host_save(host, cluster_now(cluster, index), &binding, process->saved, size);
+    cluster_crash(cluster, index, durable);
 }
 
 void cluster_crash(struct cluster *cluster, unsigned index, unsigned durable)
@@ -1205,6 +1225,7 @@ void cluster_close(struct cluster *cluster)
         return;
     for (unsigned i = 0; i < cluster->process_count; i++) {
         hand_backlog(&cluster->processes[i], false);
+        free(cluster->processes[i].saved);
         free(cluster->processes[i].backlog);
         free(cluster->processes[i].driver);
     }

@@ -15,6 +15,7 @@
 #include "base/resp_reply.h"
 #include "host/driver.h"
 #include "host/host_internal.h"
+#include "host/save.h"
 
 #define CLUSTER_PROCESSES_MAX 10
 #define CLUSTER_CLIENTS_MAX 512
@@ -34,7 +35,7 @@ struct cluster_settings {
     unsigned nodes;
     int64_t max_ttl_ms;
     uint32_t rate_ppm;
-    bool idle_forget, one_round_renewal, quarantine_ceiling;
+    bool idle_forget, one_round_renewal, quarantine_ceiling, clean_restart;
     uint32_t max_leases, max_clients;
     uint64_t seed;
     int64_t latency_ns, jitter_ns; // of a datagram, one way
@@ -70,6 +71,10 @@ struct cluster_process {
     uint32_t life;            // counts starts
     struct cluster_clock clock;
     struct cluster_disk disk;
+    uint8_t
+        *saved; // F4: what the last stop in order left; it is tried at every start, used up or not
+    size_t saved_size;
+    uint64_t restores;
     unsigned write_count, writes_begun;
     struct cluster_write writes[CLUSTER_WRITES_MAX];
     bool stalled;                  // its disk
@@ -184,6 +189,8 @@ unsigned cluster_add(struct cluster *cluster, uint8_t node);
 bool cluster_start(struct cluster *cluster, unsigned process);
 // Of the writes under way the first `durable` reach the disk.
 void cluster_crash(struct cluster *cluster, unsigned process, unsigned durable);
+// As by SIGTERM: what it has is saved, and then it is gone.
+void cluster_shut_down(struct cluster *cluster, unsigned process, unsigned durable);
 void cluster_stop(struct cluster *cluster, unsigned process);
 void cluster_continue(struct cluster *cluster, unsigned process);
 void cluster_wipe(struct cluster *cluster, unsigned process);

@@ -100,6 +100,7 @@ static struct cluster_settings some_settings(uint64_t seed)
     settings.idle_forget = lh_prng_below(&prng, 2) == 0;
     settings.one_round_renewal = lh_prng_below(&prng, 2) == 0;
     settings.quarantine_ceiling = lh_prng_below(&prng, 2) == 0;
+    settings.clean_restart = lh_prng_below(&prng, 2) == 0;
     settings.latency_ns = latencies[lh_prng_below(&prng, 4)] * LH_NS_PER_US;
     settings.jitter_ns = lh_prng_below(&prng, 2) == 0 ? 0 : settings.latency_ns;
     settings.disk_ns = lh_prng_between(&prng, 10 * LH_NS_PER_US, 20 * LH_NS_PER_MS);
@@ -283,14 +284,21 @@ static unsigned missing_memories(struct soak *soak)
 
 static void crash(struct soak *soak, unsigned process)
 {
+    struct cluster *cluster = soak->cluster;
     soak->crashes++;
-    cluster_crash(soak->cluster, process, (unsigned)below(soak, 3));
+    if (cluster->settings.clean_restart && below(soak, 2) == 0) { // as an upgrade does
+        cluster_shut_down(cluster, process, below(soak, 8) == 0 ? 0 : CLUSTER_WRITES_MAX);
+        if (below(soak, 4) > 0)
+            assert_true(cluster_start(cluster, process));
+        return;
+    }
+    cluster_crash(cluster, process, (unsigned)below(soak, 3));
     bool wipe = below(soak, 5) == 0 && missing_memories(soak) < faults_allowed(soak);
     if (!wipe || soak->wiped[process])
         return;
     soak->wipes++;
     soak->wiped[process] = true;
-    cluster_wipe(soak->cluster, process);
+    cluster_wipe(cluster, process);
 }
 
 static void disturb(struct soak *soak)
@@ -394,7 +402,7 @@ static void heal(struct soak *soak)
     }
 }
 
-static void soak_one(uint64_t seed, uint64_t *grants, uint64_t *steps)
+static void soak_one(uint64_t seed, uint64_t *grants, uint64_t *steps, uint64_t *restores)
 {
     struct cluster_settings settings = some_settings(seed);
     struct soak *soak = calloc(1, sizeof *soak);
@@ -413,6 +421,8 @@ static void soak_one(uint64_t seed, uint64_t *grants, uint64_t *steps)
         run_wild(soak, 5000 + (int64_t)below(soak, 5000));
         heal(soak);
     }
+    for (unsigned i = 0; i < soak->cluster->process_count; i++)
+        *restores += soak->cluster->processes[i].restores;
     *grants += soak->cluster->grants;
     *steps += soak->cluster->steps;
     cluster_close(soak->cluster);
@@ -423,13 +433,13 @@ static uint64_t first_seed = 1, seed_count = SEEDS;
 
 static void test_soak(void **state)
 {
-    uint64_t grants = 0, steps = 0;
+    uint64_t grants = 0, steps = 0, restores = 0;
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++)
-        soak_one(seed, &grants, &steps);
-    printf("# seeds %llu to %llu: %llu grants in %llu events\n", (unsigned long long)first_seed,
-           (unsigned long long)(first_seed + seed_count - 1), (unsigned long long)grants,
-           (unsigned long long)steps);
+        soak_one(seed, &grants, &steps, &restores);
+    printf("# seeds %llu to %llu: %llu grants, %llu saves taken over, in %llu events\n",
+           (unsigned long long)first_seed, (unsigned long long)(first_seed + seed_count - 1),
+           (unsigned long long)grants, (unsigned long long)restores, (unsigned long long)steps);
 }
 
 int main(int argc, char **argv)

@@ -471,7 +471,7 @@ static void test_crashes_while_joining(void **state)
 {
     (void)state;
     for (unsigned writes = 0; writes <= 2; writes++)
-        for (int64_t pause_us = 0; pause_us <= 12000; pause_us += 1000) {
+        for (int64_t pause_us = 0; pause_us <= 12000; pause_us += 1500) {
             crash_while_joining(false, writes, pause_us);
             crash_while_joining(true, writes, pause_us);
         }

@@ -179,13 +179,13 @@ static unsigned long send_kept(enum treatment treatment)
     return count;
 }
 
-static bool add_route(unsigned port, const char *address, unsigned to_port)
+static bool add_route(uint16_t port, const char *address, uint16_t to_port)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(port)};
     struct route *route = &routes[route_count];
     if (route_count == ROUTES_MAX)
         return false;
-    route->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)to_port)};
+    route->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(to_port)};
     route->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (inet_pton(AF_INET, address, &route->to.sin_addr) != 1 || route->fd < 0 ||
         bind(route->fd, (const struct sockaddr *)&here, sizeof here) != 0)
@@ -209,35 +209,36 @@ static bool set(const char *what, unsigned long value)
     return true;
 }
 
-static bool obey(const char *line, unsigned long *ret_number)
+static bool obey(char *line, unsigned long *ret_number)
 {
-    char word[32] = "", name[64] = "";
-    unsigned long number = 0;
-    unsigned port = 0, to_port = 0;
-    if (sscanf(line, "route %u %63s %u", &port, name, &to_port) == 3)
-        return add_route(port, name, to_port);
-    if (sscanf(line, "set %31s %lu", word, &number) == 2)
-        return set(word, number);
-    if (sscanf(line, "keep %31s", word) == 1) {
-        keeping = strcmp(word, "on") == 0;
-        kept_count = strcmp(word, "none") == 0 ? 0 : kept_count;
+    const char *words[4] = {"", "", "", ""};
+    for (unsigned i = 0; i < 4 && line != NULL; i++)
+        words[i] = strsep(&line, " ");
+    const char *verb = words[0];
+    unsigned long number = strtoul(words[1], NULL, 10);
+    if (strcmp(verb, "route") == 0)
+        return add_route((uint16_t)number, words[2], (uint16_t)strtoul(words[3], NULL, 10));
+    if (strcmp(verb, "set") == 0)
+        return set(words[1], strtoul(words[2], NULL, 10));
+    if (strcmp(verb, "keep") == 0) {
+        keeping = strcmp(words[1], "on") == 0;
+        kept_count = strcmp(words[1], "none") == 0 ? 0 : kept_count;
         return true;
     }
-    if (sscanf(line, "replay %lu", &number) == 1) {
+    if (strcmp(verb, "replay") == 0) {
         for (; number > 0; number--)
             *ret_number += send_kept(WHOLE);
         return true;
     }
-    if (sscanf(line, "garbage %lu", &number) == 1 || sscanf(line, "huge %lu", &number) == 1) {
-        *ret_number = send_junk(number, line[0] == 'h');
-        return true;
-    }
-    if (strcmp(line, "flips") == 0 || strcmp(line, "cuts") == 0) {
-        *ret_number = send_kept(line[0] == 'f' ? FLIPPED : CUT);
-        return true;
-    }
-    *ret_number = passed;
-    return strcmp(line, "count") == 0;
+    bool huge = strcmp(verb, "huge") == 0, flips = strcmp(verb, "flips") == 0;
+    if (huge || strcmp(verb, "garbage") == 0)
+        *ret_number = send_junk(number, huge);
+    else if (flips || strcmp(verb, "cuts") == 0)
+        *ret_number = send_kept(flips ? FLIPPED : CUT);
+    else
+        *ret_number = passed;
+    return huge || flips || strcmp(verb, "garbage") == 0 || strcmp(verb, "cuts") == 0 ||
+           strcmp(verb, "count") == 0;
 }
 
 int main(int count, char **arguments)
@@ -267,7 +268,7 @@ int main(int count, char **arguments)
         if (obey(line, &number))
             printf("ok %lu\n", number);
         else
-            printf("no: %s\n", line);
+            printf("no %s\n", line);
         fflush(stdout);
     }
 }
