@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Clients that nobody here wrote: redis-cli, hiredis and ioredis, over the Unix socket and TCP, in both versions of
 # the protocol.
 . "$(dirname "$0")/lib.sh"

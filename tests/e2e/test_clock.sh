@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Clocks: a daemon whose BOOTTIME is another (a time namespace), and a wall clock that jumps.
 . "$(dirname "$0")/lib.sh"
 plan 12

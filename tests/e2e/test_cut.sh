@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Networks that are cut, at the receiving side: a cut owner's command is dead before another starts, a minority can
 # decide nothing, a majority goes on, and who has no quorum says so with exit code 69 in time.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"

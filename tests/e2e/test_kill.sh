@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Daemons that are killed or stopped: the lease of a dead owner is free once its TTL has passed and not before,
 # and a process that slept through its TTL activates nothing of what it finds in its queues.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # The everyday of a lease on three nodes: any node takes any command, and all of them tell the same.
 . "$(dirname "$0")/lib.sh"
 plan 35

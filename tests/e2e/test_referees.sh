@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # The referees of these tests can fail: files with an overlap, a token that falls or a late grant are found out.
 . "$(dirname "$0")/lib.sh"
 plan 13

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Nodes that do not fit: each is refused with its name, the cause and the remedy, in the log of both sides or in
 # `status`, while the others go on; and once the cause is mended, nobody goes on complaining.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Restarts of one, two and three nodes, inside and after their quarantine. Nothing is acquired through a majority
 # that may have forgotten, tokens only rise, and with clean-restart a rolling upgrade costs no lease.
 . "$(dirname "$0")/lib.sh"

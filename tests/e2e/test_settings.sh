@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # The settings that go beyond the paper, all on at once: idle-forget, one-round-renewal, quarantine-ceiling and
 # clean-restart, with a max-ttl that nobody uses.
 . "$(dirname "$0")/lib.sh"

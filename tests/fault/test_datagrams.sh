@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Hostile datagrams, through a relay between the members: lost, delayed, out of order, doubled, damaged, cut,
 # invented, oversized, and replayed, of this life of a node and of an earlier one. A lease is never granted twice,
 # none is lost for datagrams that only come too often, and each kind is counted.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Data directories that are wiped, copied, swapped, shared, damaged, full or read-only: whatever a person or a script
 # does to them, no node forgets a promise without a quarantine, and each message names the cause and the remedy.
 . "$(dirname "$0")/../e2e/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # A disk that stands still for five seconds: no lease is lost, grants go on, and what has to wait for it waits.
 . "$(dirname "$0")/../e2e/lib.sh"
 plan 9

@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # Hostile clients: requests that are oversized, nested, endless, negative or slow, clients that never read and
 # too many of them. Each is refused in words or let go, the daemon's memory stays bounded, and all the while
 # others are served.

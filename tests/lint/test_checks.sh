@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # The include and purity checks can fail: bugs are planted in a scratch copy, each in a file of its own, and
 # the check must name each file and what is wrong there. Before that it must pass: the check of includes on
 # the sources as they are, that of purity on one clean file, since tools/lint runs it on all of them.

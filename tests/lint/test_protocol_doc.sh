@@ -1,4 +1,5 @@
 #!/bin/bash
+# run-tests: timeout 300
 # The documents against the tree: every `path` and `path:name` in backticks exists, every rule has a row with code and a
 # test, operations.md gives each key of the daemon with its default, and the packaged configuration is accepted. What is
 # planted into copies of the documents must be noticed.

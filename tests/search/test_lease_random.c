@@ -6,6 +6,7 @@
 //
 //     test_lease_random              every case with its share of seeds (LEASE_RANDOM_SEEDS each)
 //     test_lease_random CASE SEED    one schedule, told step by step
+// run-tests: timeout 300
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdarg.h>

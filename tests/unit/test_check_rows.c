@@ -1,6 +1,7 @@
 // Recorded rows that a sanitizer build can afford, and what the closed network finds: the paper's
 // own rules fail in 33 states, which the bounded lease module can replay as a trace of 42. Longer
-// rows run in the release build. run-tests: timeout 300
+// rows run in the release build.
+// run-tests: timeout 300
 #include "check/rows.h"
 
 #include <setjmp.h>

@@ -2,6 +2,7 @@
 // of states, every rule written out again from the paper's modules, no packing, no fingerprints, no
 // increments. On every small configuration both must count the same states, and under symmetry
 // reduction as many states as there are orbits.
+// run-tests: timeout 300
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

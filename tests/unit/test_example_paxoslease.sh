@@ -1,4 +1,5 @@
 #!/bin/sh
+# run-tests: timeout 300
 # examples/paxoslease.c compiles alone without a warning, acts out its whole story, and its referee
 # can fail: copies with one rule taken out by sed must abort with the message for that rule. A sed
 # that no longer matches the source fails its case, so that no planted bug can go missing silently.

@@ -6,6 +6,7 @@
 //
 // The seed chooses everything. `test_host_soak SEED [COUNT]` runs exactly those;
 // LEASEHOLD_FIXTURE_LOUD shows why.
+// run-tests: timeout 300
 #include "host_fixture.h"
 
 #include <setjmp.h>

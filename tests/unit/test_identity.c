@@ -1,6 +1,7 @@
 // Who a node is: first starts, restarts, replacements and impostors, with crashes between any two
 // writes. What a node says of itself rests on what is durable, here and at enough others, and on
 // nothing else.
+// run-tests: timeout 300
 #include "host_fixture.h"
 
 #include <setjmp.h>

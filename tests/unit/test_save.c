@@ -2,6 +2,7 @@
 // directory and start, to members and timing, to the kernel's boot, its time namespace and a clock
 // that has not gone back; whole or not at all, whatever was cut off or flipped; once; and with
 // leases, records and tokens exactly as they were.
+// run-tests: timeout 300
 #include "lone_host.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 // Client sessions, through the whole pure host of a cluster of one: what a client sends, byte by
 // byte if need be, and what it reads. Both sides of each limit; every reply is parsed, so none is
 // malformed.
+// run-tests: timeout 300
 #include "lone_host.h"
 
 #include <setjmp.h>

@@ -3,6 +3,7 @@
 //
 // fdatasync is replaced here: LMDB calls it once or twice a commit, so a test can count, stall and
 // fail commits.
+// run-tests: timeout 300
 #include "node/store.h"
 
 #include <errno.h>
