@@ -61,7 +61,7 @@ void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t own
 uint32_t lh_query_watch(struct lh_host *host, uint32_t lease, struct lh_instant now,
                         struct lh_host_effects *effects);
 
-void lh_query_cancel(struct lh_host *host, uint32_t query);
+void lh_query_cancel(struct lh_host *host, uint32_t id);
 void lh_query_due(struct lh_host *host, struct lh_query *query, struct lh_instant now,
                   struct lh_host_effects *effects);
 

@@ -52,13 +52,13 @@ static inline size_t lh_session_room(const struct lh_session *session)
     return session->open && !session->closing ? LH_SESSION_INPUT_BYTES - session->input_used : 0;
 }
 
-void lh_session_open(struct lh_host *host, uint32_t session, struct lh_host_effects *effects);
+void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_effects *effects);
 
 // Takes bytes in, no more than there is room for, and handles at most one whole command. Sets
 // effects->again if bytes are left that may hold another: hand in none to go on.
-void lh_session_bytes(struct lh_host *host, uint32_t session, struct lh_slice bytes,
+void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice bytes,
                       struct lh_instant now, struct lh_host_effects *effects);
-void lh_session_close(struct lh_host *host, uint32_t session, struct lh_instant now,
+void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_instant now,
                       struct lh_host_effects *effects);
 
 // Writes a result to the session whose request it answers. Sets effects->again if the session sent

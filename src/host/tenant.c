@@ -181,18 +181,22 @@ static void tell_event(struct lh_host *host, uint32_t id, enum lh_event_kind kin
 
 // --- the tenant's own clock ---
 
-// Who waits behind a lease or an attempt of our own is called by what becomes of it, not by the
-// clock.
+// Who waits behind a lease or an attempt of our own is called by what becomes of it, and looks
+// after it when it must have ended.
 static void arm(struct lh_host *host, uint32_t id)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     const struct lh_proposer *proposer = &lease_of(host, id)->proposer;
-    bool occupied = proposer->held != LH_BALLOT_NONE || proposer->phase != LH_IDLE;
     struct lh_instant at = LH_NEVER;
-    if (tenant->turn_given)
+    if (tenant->turn_given) {
         at = tenant->turn_ends;
-    else if (tenant->queue != 0 && tenant->active == 0 && !occupied)
+    } else if (tenant->queue != 0 && tenant->active == 0) {
         at = tenant->blocked_until;
+        if (proposer->held != LH_BALLOT_NONE)
+            at = lh_later(at, proposer->until);
+        if (proposer->phase != LH_IDLE)
+            at = lh_later(at, proposer->td);
+    }
     if (tenant->watches != 0 && tenant->watch_query == 0)
         at = lh_earlier(at, tenant->watch_at);
     if (at.ns == LH_NEVER.ns)

@@ -61,7 +61,7 @@ uint32_t lh_tenant_open(struct lh_host *host, struct lh_slice name, struct lh_ke
                         enum lh_reason *ret_reason);
 
 // Gives lease and tenant back if nothing needs them.
-void lh_tenant_settle(struct lh_host *host, uint32_t lease);
+void lh_tenant_settle(struct lh_host *host, uint32_t id);
 
 void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                        struct lh_host_effects *effects);
@@ -82,7 +82,7 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
 
 void lh_tenant_notice(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
                       struct lh_host_effects *effects);
-void lh_tenant_due(struct lh_host *host, uint32_t lease, struct lh_instant now,
+void lh_tenant_due(struct lh_host *host, uint32_t id, struct lh_instant now,
                    struct lh_host_effects *effects);
 
 struct lh_texts_of_entry {
@@ -91,7 +91,7 @@ struct lh_texts_of_entry {
 
 // What this node, as owner, says of a lease it holds. Returns false if it does not hold it. The
 // entry's texts are in `texts`.
-bool lh_tenant_describe(struct lh_host *host, uint32_t lease, struct lh_instant now,
+bool lh_tenant_describe(struct lh_host *host, uint32_t id, struct lh_instant now,
                         struct lh_texts_of_entry *texts, struct lh_entry *ret_entry);
 
 #endif

@@ -143,8 +143,6 @@ static void log_event(const struct lh_event *event)
         break;
     case LH_EVENT_PEER_DOWN: lh_log(level, name, "node=%u", event->peer); break;
     case LH_EVENT_PEER_REFUSED:
-        lh_log(level, name, "node=%u reason=%s", event->peer, event->text);
-        break;
     case LH_EVENT_REFUSED:
         lh_log(level, name, "node=%u reason=%s", event->peer, event->text);
         break;

@@ -337,7 +337,7 @@ is() { [ "${reply[$1]:-}" = "$2" ]; }
 cli() {
     local n=$1
     shift
-    out=$("$leasehold" "$@" --connect "unix:$dir/$n.sock" 2>"$dir/cli.log")
+    out=$(LEASEHOLD_CONNECT="unix:$dir/$n.sock" "$leasehold" "$@" 2>"$dir/cli.log")
     code=$?
 }
 exits() {

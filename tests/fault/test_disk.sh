@@ -1,6 +1,7 @@
 #!/bin/bash
 # run-tests: timeout 300
 # A disk that stands still for five seconds: no lease is lost, grants go on, and what has to wait for it waits.
+# Should SIGKILL end this test while it does, a loop device stays behind: mount it, then `fsfreeze -u`, then umount.
 . "$(dirname "$0")/../e2e/lib.sh"
 plan 9
 if [ "$(id -u)" != 0 ] || ! [ -e /dev/loop-control ]; then

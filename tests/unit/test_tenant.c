@@ -507,6 +507,45 @@ static void test_clients_close(void **state)
     cluster_close(cluster);
 }
 
+static void reject_accept(struct cluster *cluster, unsigned from)
+{
+    const struct lh_lease *lease = &cluster_host(cluster, 0)->machine.leases[0];
+    uint8_t bytes[LH_DATAGRAM_MAX];
+    struct lh_writer writer = lh_writer_of(bytes, sizeof bytes);
+    struct lh_message message = {.kind = LH_MESSAGE_REJECTED,
+                                 .key = lease->key,
+                                 .ballot = lease->proposer.ballot,
+                                 .refused = LH_MESSAGE_ACCEPT,
+                                 .promised = lease->proposer.ballot + 65536};
+    lh_host_header(cluster_host(cluster, from), 1, cluster_now(cluster, from), &writer);
+    lh_message_encode(&writer, &message);
+    cluster_inject(cluster, 1, (uint8_t)(from + 1), 1, lh_writer_slice(&writer));
+}
+
+// An attempt whose client is gone comes to nothing: whoever waits behind it goes on.
+static void test_an_orphan_is_refused(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3);
+    unsigned gone = cluster_connect(cluster, 0), client = cluster_connect(cluster, 0);
+    cluster_command(cluster, gone, "LEASE ACQUIRE x HOLDER me TTL 200ms");
+    assert_true(cluster_run_until(cluster, accepting, NULL, 10));
+    cluster_isolate(cluster, 0, true);
+    cluster_disconnect(cluster, gone);
+    cluster_run(cluster, 1);
+    cluster_command(cluster, client, "LEASE ACQUIRE x HOLDER you TTL 1s WAIT 3s");
+    cluster_run(cluster, 1);
+    reject_accept(cluster, 1);
+    reject_accept(cluster, 2);
+    cluster_run(cluster, 1);
+    cluster_isolate(cluster, 0, false);
+    assert_non_null(cluster_await(cluster, client, 1000));
+    if (strcmp(cluster_status(cluster, client), "turn") == 0)
+        cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER you TTL 1s WAIT 3s");
+    expect(cluster, client, "granted", NULL);
+    cluster_close(cluster);
+}
+
 #define WAITERS 200
 
 // Two hundred wait at one node, each of them gets the lease once, in order, and nothing is lost on
@@ -654,6 +693,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_longest_waiting_is_first),
         cmocka_unit_test(test_a_turn_is_not_taken),
         cmocka_unit_test(test_clients_close),
+        cmocka_unit_test(test_an_orphan_is_refused),
         cmocka_unit_test(test_two_hundred_waiters),
         cmocka_unit_test(test_waiting_is_silent),
         cmocka_unit_test(test_take_over),

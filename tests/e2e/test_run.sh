@@ -1,0 +1,92 @@
+#!/bin/bash
+# The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
+# exit codes and JSON, `dev` and `demo`.
+. "$(dirname "$0")/lib.sh"
+plan 50
+nets 3
+cluster 3
+for n in 1 2 3; do configure $n max-ttl=3s; done
+start 1 2 3
+check 'three nodes serve' serving 1 2 3
+says() { grep -q -F -- "$1" "$dir/cli.log"; }
+json() { node -e 'let text = ""; process.stdin.on("data", (d) => (text += d)).on("end", () => {
+    const it = JSON.parse(text); if (!eval(process.argv[1])) process.exit(1); })' "$1" <<<"$out"; }
+
+# --- run: the command's own end ---
+check 'the exit code is passed through' exits 3 1 run job --ttl 2s -- sh -c 'exit 3'
+check 'the lease is released at once' answers free 1 GET job
+check 'a signal is 128 + its number' exits 143 1 run job --ttl 2s -- sh -c 'kill -TERM $$'
+check 'no such command: 127' exits 127 1 run job --ttl 2s -- /nowhere
+check 'not executable: 126' exits 126 1 run job --ttl 2s -- "$dir/keyring"
+check 'it was released all the same' answers free 1 GET job
+check 'the environment tells name, token, TTL and holder' eval '
+    exits 0 1 run job --ttl 1500ms -- sh -c "echo \$LEASEHOLD_NAME \$LEASEHOLD_TOKEN \$LEASEHOLD_TTL_MS \$LEASEHOLD_HOLDER" &&
+        [[ $out =~ ^job\ [0-9]+\ 1500\ [^\ ]+@[^\ ]+:[0-9a-f]{16}$ ]]'
+check 'standard input and output are the command'"'"'s' eval '[ "$(echo through | "$leasehold" run job --connect "$dir/1.sock" -- cat)" = through ]'
+check 'nothing is run without a lease name' exits 64 1 run --ttl 2s -- true
+check 'nor with a TTL that is none' exits 64 1 run job --ttl never -- true
+check 'nor above max-ttl, which is named' eval 'exits 64 1 run job --ttl 1m -- touch "$dir/ran" && says "max-ttl 3s" && ! [ -e "$dir/ran" ]'
+
+# --- run: held by another ---
+hold holder job 2s 1
+check 'one holds' eventually 5 beats job
+token=$(token_of job)
+check '--nonblock: 75, and the reason names the holder' eval 'exits 75 2 run job --nonblock -- true && says @'
+check '--wait: 75 when it is over' within 900 2000 exits 75 2 run job --wait 1s -- true
+check 'a signal ends the waiting' eval '
+    "$leasehold" run job --connect "$dir/2.sock" -- true 2>"$dir/cli.log" &
+    waiting=$!; eventually 5 eval "[ \$(status_of 2 waiters) = 1 ]"; kill -TERM $waiting; wait $waiting; [ $? = 143 ]'
+check 'the holder beats on' eval 'beats job; [ "$(token_of job)" = "$token" ]'
+
+# --- run: TERM, KILL ---
+kill -TERM "${pid[holder]}"
+check 'a signal to the wrapper is passed on' ended holder 143
+check 'and the lease released' eventually 2 answers free 1 GET job
+hold holder job 2s 1
+check 'another holds' eventually 5 beats job
+command=$(pgrep -nx beat)
+kill -KILL "${pid[holder]}"
+check 'a wrapper killed hard takes its command with it' eventually 2 not kill -0 "$command" 2>/dev/null
+check 'and the name is free within its TTL' within 0 2500 acquires 2 job TTL 300ms
+check 'no two overlapped' no_overlap job
+"$leasehold" run stubborn --ttl 1s --connect "$dir/1.sock" -- \
+    sh -c 'trap "" TERM; echo $$; while :; do sleep 0.1; done' >"$dir/stubborn" 2>"$dir/stubborn.log" &
+pid[stubborn]=$!
+check 'a command that ignores TERM runs' eventually 5 test -s "$dir/stubborn"
+cut_off 1
+check 'cut off: the wrapper exits with 76' ended stubborn 76
+check 'its command is dead' not kill -0 "$(cat "$dir/stubborn")" 2>/dev/null
+check 'before the next owner can be' eval 'heal; serving 1 2 3; acquires 2 stubborn TTL 300ms'
+check 'revoked by an operator' eval '
+    hold holder revoked 2s 1; eventually 5 beats revoked && exits 0 3 revoke revoked && ended holder 76'
+
+# --- the other commands ---
+check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 3s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 3000"'
+token=$(grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9)
+check 'again, by the same holder: the same lease' eval 'exits 0 2 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
+check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 3s
+check 'renew with another token: 76' exits 76 1 renew cli --token $((token + 256)) --holder me
+check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 acquire cli --wait 500ms --holder you
+check 'get --json' eval 'exits 0 2 get cli --json && json "it.status === \"held\" && it.token === $token"'
+check 'list --json' eval 'exits 0 3 list --prefix cl --json && json "it.leases.length === 1 && it.leases[0].name === \"cli\""'
+check 'list as a table' eval 'exits 0 3 list && [[ $out == *NAME*cli* ]]'
+check 'release at another node' exits 0 2 release cli --token "$token" --holder me
+check 'released again: 76' exits 76 2 release cli --token "$token" --holder me
+check 'a TTL of 300 ms is granted as such' eval 'exits 0 1 acquire short --ttl 300ms --json && json "it.ttl_ms === 300"'
+check 'status' eval 'exits 0 1 status && [[ $out == *serving*"quorum 2"*"node 2"*up* ]]'
+check 'status --json' eval 'exits 0 1 status --json && json "it.state === \"serving\" && it.peers.length === 2"'
+check 'a mistyped command is told what was meant' eval '! "$leasehold" aquire x 2>"$dir/cli.log" && says acquire'
+check 'a mistyped option likewise' eval 'exits 64 1 acquire x --tll 1s && says --ttl'
+check 'the second endpoint is tried when the first is dead' eval '
+    "$leasehold" get cli --connect "$dir/no.sock,$dir/1.sock" >/dev/null 2>"$dir/cli.log"'
+check 'keygen makes a file nobody else can read, once' eval '
+    "$leasehold" keygen "$dir/new" && [ "$(stat -c %a "$dir/new")" = 600 ] && ! "$leasehold" keygen "$dir/new" 2>"$dir/cli.log"'
+
+# --- dev and demo ---
+"$leasehold" dev --dir "$dir/dev" >"$dir/dev.log" 2>&1 &
+pid[dev]=$!
+check 'dev starts a cluster and says how to talk to it' eventually 10 grep -q connect "$dir/dev.log"
+check 'which grants' eventually 10 eval '"$leasehold" acquire x --ttl 1s --connect "$dir/dev/1.sock" >"$dir/cli.log" 2>&1'
+kill -INT "${pid[dev]}"
+check 'and ends in order, with its files' eval 'ended dev 0; ! [ -e "$dir/dev/1.sock" ]'
+check 'demo' eval '"$leasehold" demo --seconds 12 >"$dir/demo.log" 2>&1 && grep -q "No two holders overlapped" "$dir/demo.log"'
