@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 50
+plan 51
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=3s; done
@@ -31,7 +31,8 @@ check 'nor above max-ttl, which is named' eval 'exits 64 1 run job --ttl 1m -- t
 hold holder job 2s 1
 check 'one holds' eventually 5 beats job
 token=$(token_of job)
-check '--nonblock: 75, and the reason names the holder' eval 'exits 75 2 run job --nonblock -- true && says @'
+check '--nonblock at its node: 75, and the reason names the holder' eval 'exits 75 1 run job --nonblock -- true && says @'
+check '--nonblock at another: 75, and when it can be free' eval 'exits 75 2 run job --nonblock -- true && says "free in"'
 check '--wait: 75 when it is over' within 900 2000 exits 75 2 run job --wait 1s -- true
 check 'a signal ends the waiting' eval '
     "$leasehold" run job --connect "$dir/2.sock" -- true 2>"$dir/cli.log" &
@@ -63,7 +64,8 @@ check 'revoked by an operator' eval '
 # --- the other commands ---
 check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 3s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 3000"'
 token=$(grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9)
-check 'again, by the same holder: the same lease' eval 'exits 0 2 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
+check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
+check 'at another node too' eval 'exits 0 2 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
 check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 3s
 check 'renew with another token: 76' exits 76 1 renew cli --token $((token + 256)) --holder me
 check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 acquire cli --wait 500ms --holder you
@@ -85,7 +87,7 @@ check 'keygen makes a file nobody else can read, once' eval '
 # --- dev and demo ---
 "$leasehold" dev --dir "$dir/dev" >"$dir/dev.log" 2>&1 &
 pid[dev]=$!
-check 'dev starts a cluster and says how to talk to it' eventually 10 grep -q connect "$dir/dev.log"
+check 'dev starts a cluster and says how to talk to it' eventually 10 grep -q LEASEHOLD_CONNECT= "$dir/dev.log"
 check 'which grants' eventually 10 eval '"$leasehold" acquire x --ttl 1s --connect "$dir/dev/1.sock" >"$dir/cli.log" 2>&1'
 kill -INT "${pid[dev]}"
 check 'and ends in order, with its files' eval 'ended dev 0; ! [ -e "$dir/dev/1.sock" ]'

@@ -188,9 +188,9 @@ unsigned cluster_add(struct cluster *cluster, uint8_t node);
 // True if it came up; else `refused` says why not.
 bool cluster_start(struct cluster *cluster, unsigned process);
 // Of the writes under way the first `durable` reach the disk.
-void cluster_crash(struct cluster *cluster, unsigned process, unsigned durable);
+void cluster_crash(struct cluster *cluster, unsigned index, unsigned durable);
 // As by SIGTERM: what it has is saved, and then it is gone.
-void cluster_shut_down(struct cluster *cluster, unsigned process, unsigned durable);
+void cluster_shut_down(struct cluster *cluster, unsigned index, unsigned durable);
 void cluster_stop(struct cluster *cluster, unsigned process);
 void cluster_continue(struct cluster *cluster, unsigned process);
 void cluster_wipe(struct cluster *cluster, unsigned process);
@@ -228,11 +228,11 @@ void cluster_replay(struct cluster *cluster, const struct cluster_tape *tape);
 
 // --- clients ---
 
-unsigned cluster_connect(struct cluster *cluster, unsigned process);
-void cluster_disconnect(struct cluster *cluster, unsigned client);
-void cluster_send_bytes(struct cluster *cluster, unsigned client, const void *bytes, size_t size);
+unsigned cluster_connect(struct cluster *cluster, unsigned index);
+void cluster_disconnect(struct cluster *cluster, unsigned index);
+void cluster_send_bytes(struct cluster *cluster, unsigned index, const void *bytes, size_t size);
 // Until it is uncorked, what the client sends waits, and then arrives in one piece.
-void cluster_cork(struct cluster *cluster, unsigned client, bool corked);
+void cluster_cork(struct cluster *cluster, unsigned index, bool corked);
 // The words of a command, separated by single spaces.
 __attribute__((format(printf, 3, 4))) void cluster_command(struct cluster *cluster, unsigned client,
                                                            const char *format, ...);
@@ -247,12 +247,12 @@ const char *cluster_text(struct cluster *cluster, unsigned client, const char *k
 int64_t cluster_integer(struct cluster *cluster, unsigned client, const char *key);
 const char *cluster_status(struct cluster *cluster, unsigned client);
 const char *cluster_error(struct cluster *cluster, unsigned client);
-const struct lh_resp_value *cluster_reply(struct cluster *cluster, unsigned client);
+const struct lh_resp_value *cluster_reply(struct cluster *cluster, unsigned index);
 // The number after "key": in the payload of a message, or -1.
 int64_t cluster_push_integer(const char *payload, const char *key);
 
 // Whether somebody believes to hold `name` now, and under which token.
-uint64_t cluster_believed(struct cluster *cluster, const char *name);
+uint64_t cluster_believed(struct cluster *cluster, const char *text);
 
 // Ends the test, unless a break is what the test expects.
 __attribute__((format(printf, 2, 3))) void cluster_break(struct cluster *cluster,

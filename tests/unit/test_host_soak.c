@@ -59,13 +59,11 @@ struct soak {
     unsigned crashes, wipes, cuts;
 };
 
-static volatile unsigned long long seed_running;
+static char seed_aborted[64]; // written before each seed: a signal handler may not format
 
 static void on_abort(int number)
 {
-    char text[64];
-    int size = snprintf(text, sizeof text, "# seed %llu aborted\n", seed_running);
-    if (write(STDERR_FILENO, text, (size_t)size) < 0)
+    if (write(STDERR_FILENO, seed_aborted, strlen(seed_aborted)) < 0)
         _exit(134);
     signal(number, SIG_DFL);
     raise(number);
@@ -388,7 +386,7 @@ static void heal(struct soak *soak)
         unsigned client = cluster_connect(cluster, process);
         char request[128];
         snprintf(request, sizeof request, "LEASE ACQUIRE n%u TTL 100ms WAIT %lldms HOLDER last%u",
-                 i, (long long)(longest + 3000), i);
+                 i, (long long)longest + 3000, i);
         int64_t began = cluster->true_ns;
         cluster_call(cluster, client, "%s", request);
         for (unsigned turns = 0; turns < 8 && strcmp(cluster_status(cluster, client), "turn") == 0;
@@ -407,7 +405,7 @@ static void soak_one(uint64_t seed, uint64_t *grants, uint64_t *steps, uint64_t 
 {
     struct cluster_settings settings = some_settings(seed);
     struct soak *soak = calloc(1, sizeof *soak);
-    seed_running = seed;
+    snprintf(seed_aborted, sizeof seed_aborted, "# seed %llu aborted\n", (unsigned long long)seed);
     soak->cluster = cluster_open(&settings);
     soak->names = 1 + (unsigned)below(soak, NAMES);
     soak->holders = 1 + (unsigned)below(soak, 40);

@@ -334,7 +334,7 @@ static unsigned list_all(struct cluster *cluster, unsigned client, const char *o
         for (size_t i = 0; i < leases->child_count; i++) {
             struct lh_slice name;
             assert_true(lh_resp_as_text(lh_resp_get(lh_resp_child(leases, i), "name"), &name));
-            unsigned number = (unsigned)atoi((const char *)name.data + 1);
+            unsigned number = (unsigned)strtoul((const char *)name.data + 1, NULL, 10);
             assert_in_range(number, 0, 599);
             assert_false(seen[number]);
             seen[number] = true;
