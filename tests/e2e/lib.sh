@@ -168,6 +168,31 @@ heal() {
     for n in $(nodes); do ip netns exec "n$n" nft flush set inet cut gone; done
 }
 
+# relayed COUNT: starts a relay and tells each node that the others are there, at a port for each direction:
+# 7120 is the way from node 1 to node 2. To be called before `cluster`. relay WORD...: true if the relay did it
+# (tools/relay.c); $did is its number.
+relayed() {
+    local ask tell from to
+    mkfifo "$dir/relay.ask" "$dir/relay.tell"
+    exec {ask}<>"$dir/relay.ask" {tell}<>"$dir/relay.tell"
+    asking[relay]=$ask telling[relay]=$tell
+    "$tools/relay" <&"$ask" >&"$tell" &
+    address_of() {
+        if [ "$1" = "$2" ]; then echo "10.0.0.$2"; else echo "10.0.0.254:7${1}${2}0"; fi
+    }
+    for ((from = 1; from <= $1; from++)); do
+        for ((to = 1; to <= $1; to++)); do
+            [ $from = $to ] || relay route 7$from${to}0 10.0.0.$to 7741
+        done
+    done
+}
+
+relay() {
+    local word
+    echo "$*" >&"${asking[relay]}"
+    read -rt 30 word did <&"${telling[relay]}" && [ "$word" = ok ]
+}
+
 # --- nodes ---
 
 nodes() { seq 1 "$count"; }

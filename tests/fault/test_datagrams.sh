@@ -7,23 +7,7 @@
 plan 36
 nets 3
 
-# Each node is told that the others are at the relay, one port for each direction.
-address_of() {
-    if [ "$1" = "$2" ]; then echo "10.0.0.$2"; else echo "10.0.0.254:7${1}${2}0"; fi
-}
-mkfifo "$dir/relay.ask" "$dir/relay.tell"
-exec {relay_ask}<>"$dir/relay.ask" {relay_tell}<>"$dir/relay.tell"
-"$tools/relay" "${RANDOM_SEED:-1}" <&"$relay_ask" >&"$relay_tell" &
-# relay WORD...: true if the relay did it; $did is its number.
-relay() {
-    local word
-    echo "$*" >&"$relay_ask"
-    read -rt 30 word did <&"$relay_tell" && [ "$word" = ok ]
-}
-for from in 1 2 3; do
-    for to in 1 2 3; do [ $from = $to ] || relay route 7$from${to}0 10.0.0.$to 7741; done
-done
-
+relayed 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s record="$dir/$n.record"; done
 start 1 2 3

@@ -38,6 +38,8 @@
 
 struct route {
     int fd;
+    uint16_t port;
+    bool held;
     struct sockaddr_in to;
 };
 
@@ -110,7 +112,7 @@ static void take(const struct route *route)
         kept[kept_count++ % KEPT_MAX] = datagram;
     if (draw(100) < drop)
         return;
-    if (delay_ms > 0 && delayed_count < DELAYED_MAX)
+    if ((delay_ms > 0 || route->held) && delayed_count < DELAYED_MAX)
         delayed[delayed_count++] = datagram;
     else
         pass_on(&datagram);
@@ -121,7 +123,9 @@ static int pass_on_due(void)
 {
     int64_t now = now_ns(), next = INT64_MAX;
     for (unsigned i = 0; i < delayed_count;) {
-        if (delayed[i].due_ns <= now) {
+        if (delayed[i].route->held) {
+            i++;
+        } else if (delayed[i].due_ns <= now) {
             pass_on(&delayed[i]);
             delayed[i] = delayed[--delayed_count];
         } else {
@@ -190,8 +194,34 @@ static bool add_route(uint16_t port, const char *address, uint16_t to_port)
     if (inet_pton(AF_INET, address, &route->to.sin_addr) != 1 || route->fd < 0 ||
         bind(route->fd, (const struct sockaddr *)&here, sizeof here) != 0)
         return false;
+    route->port = port;
     route_count++;
     return true;
+}
+
+static void pass_on_held(const struct route *route)
+{
+    for (unsigned i = 0; i < delayed_count;) {
+        if (delayed[i].route == route) {
+            pass_on(&delayed[i]);
+            delayed[i] = delayed[--delayed_count];
+        } else {
+            i++;
+        }
+    }
+}
+
+static bool hold(unsigned long port, const char *verb)
+{
+    for (unsigned i = 0; i < route_count; i++) {
+        if (routes[i].port != port)
+            continue;
+        routes[i].held = strcmp(verb, "let") != 0;
+        if (strcmp(verb, "hold") != 0)
+            pass_on_held(&routes[i]);
+        return true;
+    }
+    return false;
 }
 
 static bool set(const char *what, unsigned long value)
@@ -220,6 +250,8 @@ static bool obey(char *line, unsigned long *ret_number)
         return add_route((uint16_t)number, words[2], (uint16_t)strtoul(words[3], NULL, 10));
     if (strcmp(verb, "set") == 0)
         return set(words[1], strtoul(words[2], NULL, 10));
+    if (strcmp(verb, "hold") == 0 || strcmp(verb, "pass") == 0 || strcmp(verb, "let") == 0)
+        return hold(number, verb);
     if (strcmp(verb, "keep") == 0) {
         keeping = strcmp(words[1], "on") == 0;
         kept_count = strcmp(words[1], "none") == 0 ? 0 : kept_count;
