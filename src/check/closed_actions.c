@@ -16,13 +16,7 @@ void lh_closed_commit(struct lh_closed_step *step, struct lh_action action)
     lh_closed_settle(step->model, step->raw);
     if (memcmp(step->raw, step->from, used) == 0)
         return;
-    uint8_t named[LH_LAYOUT_MAX_STRIDE];
-    if (batch->keep_names)
-        memcpy(named, step->raw, used);
-    lh_closed_canonical(step->model, step->raw);
-    lh_layout_hash(&step->model->layout, step->raw, &batch->lanes[at]);
-    if (batch->keep_names)
-        memcpy(step->raw, named, used);
+    lh_closed_hash_step(step, batch->lanes + (size_t)at * step->model->layout.lanes);
     batch->actions[at] = action;
     batch->parents[at] = batch->parent;
     batch->ordinals[at] = step->ordinal++;
@@ -144,7 +138,10 @@ void lh_closed_expand(const struct lh_model *model, const uint8_t *raw, const st
                       struct lh_batch *batch)
 {
     (void)lanes;
+    struct lh_closed_sums sums;
+    lh_closed_sum(model, raw, &sums);
     struct lh_closed_step step = {.model = model,
+                                  .sums = &sums,
                                   .config = &model->config,
                                   .closed = model->private,
                                   .from = raw,

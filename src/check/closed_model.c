@@ -1,4 +1,4 @@
-// Domains, invariants, and the state that stands for an orbit. The rules are in closed_actions.c.
+// Domains and invariants. The rules are in closed_acceptor.c and closed_proposer.c.
 #include "check/closed_model.h"
 
 #include <stdlib.h>
@@ -25,76 +25,6 @@ static enum lh_invariant violated(const struct lh_model *model, const uint8_t *r
     if (holders > 1)
         return LH_INV_LEASE_EXCLUSIVITY;
     return raw[LH_C_TOKEN_BROKEN] ? LH_INV_TOKEN_ORDER : LH_INV_NONE;
-}
-
-static void sort_acceptors(const struct lh_check_config *config, uint8_t *raw)
-{
-    uint8_t *rows = raw + lh_closed_acceptor(config, 0, 0);
-    for (uint32_t i = 1; i < config->acceptors; i++) {
-        uint8_t row[LH_CA_VARIABLES];
-        memcpy(row, rows + i * LH_CA_VARIABLES, sizeof row);
-        uint32_t at = i;
-        while (at > 0 && memcmp(rows + (at - 1) * LH_CA_VARIABLES, row, sizeof row) > 0) {
-            memcpy(rows + at * LH_CA_VARIABLES, rows + (at - 1) * LH_CA_VARIABLES, sizeof row);
-            at--;
-        }
-        memcpy(rows + at * LH_CA_VARIABLES, row, sizeof row);
-    }
-}
-
-static uint8_t rename_mask(uint8_t mask, const uint8_t *names)
-{
-    uint32_t renamed = 0;
-    for (uint32_t p = 0; p < LH_CHECK_MAX_PROPOSERS; p++) {
-        if (mask & 1u << p)
-            renamed |= 1u << names[p];
-    }
-    return (uint8_t)renamed;
-}
-
-// Proposer p becomes names[p].
-static void rename_proposers(const struct lh_check_config *config, const uint8_t *names,
-                             const uint8_t *raw, uint8_t *ret_raw)
-{
-    for (uint32_t b = 1; b <= config->ballots; b++) {
-        const uint8_t owner = raw[lh_closed_ballot(b, LH_CB_OWNER)];
-        if (owner != 0)
-            ret_raw[lh_closed_ballot(b, LH_CB_OWNER)] = (uint8_t)(names[owner - 1] + 1);
-    }
-    for (uint32_t p = 0; p < config->proposers; p++)
-        memcpy(ret_raw + lh_closed_proposer(config, names[p], 0),
-               raw + lh_closed_proposer(config, p, 0), LH_CP_VARIABLES);
-    for (uint32_t a = 0; a < config->acceptors; a++) {
-        uint8_t *row = ret_raw + lh_closed_acceptor(config, a, 0);
-        row[LH_CA_OPEN] = rename_mask(row[LH_CA_OPEN], names);
-        row[LH_CA_ANSWERED] = rename_mask(row[LH_CA_ANSWERED], names);
-        row[LH_CA_STALE] = rename_mask(row[LH_CA_STALE], names);
-    }
-}
-
-void lh_closed_canonical(const struct lh_model *model, uint8_t *raw)
-{
-    static const uint8_t permutations[6][LH_CHECK_MAX_PROPOSERS] = {
-        {0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}};
-    static const uint8_t counts[LH_CHECK_MAX_PROPOSERS + 1] = {1, 1, 2, 6};
-    const struct lh_check_config *config = &model->config;
-    const struct lh_closed *closed = model->private;
-    const uint32_t used = model->layout.variable_count;
-    if (!config->symmetry)
-        return;
-    uint8_t original[LH_LAYOUT_MAX_STRIDE];
-    uint8_t other[LH_LAYOUT_MAX_STRIDE];
-    memcpy(original, raw, used);
-    if (closed->sortable)
-        sort_acceptors(config, raw);
-    for (uint32_t i = 1; i < counts[config->proposers]; i++) {
-        memcpy(other, original, used);
-        rename_proposers(config, permutations[i], original, other);
-        if (closed->sortable)
-            sort_acceptors(config, other);
-        if (memcmp(other, raw, used) < 0)
-            memcpy(raw, other, used);
-    }
 }
 
 static void close_model(struct lh_model *model)
@@ -178,6 +108,7 @@ bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *
                                .private = closed,
                                .init = init,
                                .expand = lh_closed_expand,
+                               .hash = lh_closed_hash,
                                .violated = violated,
                                .close = close_model};
     if (closed == NULL)
@@ -198,8 +129,10 @@ bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *
     set_proposer_domains(config, layout->limit);
     set_acceptor_domains(config, layout->limit);
     model->max_successors = count_successors(config);
-    if (lh_layout_open(layout, 1, 0))
+    if (lh_layout_open(layout, lh_closed_lanes(config), 0)) {
+        lh_closed_fill_lanes(model);
         return true;
+    }
     close_model(model);
     return false;
 }

@@ -9,8 +9,8 @@
 // per proposer, "its answer counts", and SendAccept and Activate remain steps of their own that may
 // be taken late or never.
 //
-// An acceptor's row holds everything that is particular to it, the bits included, so acceptors are
-// reduced by sorting their rows; the few permutations of proposers are tried.
+// An acceptor's row holds everything that is particular to it, the bits included, so the order of
+// the rows says nothing; the few permutations of proposers are tried (closed_hash.c).
 #ifndef LH_CHECK_CLOSED_MODEL_H
 #define LH_CHECK_CLOSED_MODEL_H
 
@@ -70,9 +70,6 @@ bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *
 // Appends the successors of a state (closed_actions.c).
 void lh_closed_expand(const struct lh_model *model, const uint8_t *raw, const struct lh_fp *lanes,
                       struct lh_batch *batch);
-
-// Renames a state to the one that stands for its orbit.
-void lh_closed_canonical(const struct lh_model *model, uint8_t *raw);
 
 static inline uint32_t lh_closed_ballot(uint32_t ballot, uint32_t variable) // from 1
 {

@@ -11,11 +11,21 @@ struct lh_closed {
     uint8_t longest; // M
 };
 
+enum { LH_CLOSED_LANES = 6 }; // renamings of three proposers
+
+// The parts of a state's fingerprint, to follow a step from.
+struct lh_closed_sums {
+    struct lh_fp others[LH_CLOSED_LANES];
+    struct lh_fp rows[LH_CHECK_MAX_ACCEPTORS][LH_CLOSED_LANES];
+    struct lh_fp total[LH_CLOSED_LANES]; // of the rows, each mixed
+};
+
 // A step that is being taken: the state before, and the state after in the making.
 struct lh_closed_step {
     const struct lh_model *model;
     const struct lh_check_config *config;
     const struct lh_closed *closed;
+    const struct lh_closed_sums *sums; // of `from`
     const uint8_t *from;
     uint8_t *raw;
     struct lh_batch *batch;
@@ -28,6 +38,13 @@ void lh_closed_commit(struct lh_closed_step *step, struct lh_action action);
 
 // Sets to 0 what no rule will read again, so that states that behave alike are equal.
 void lh_closed_settle(const struct lh_model *model, uint8_t *raw);
+
+// Fingerprints (closed_hash.c): of a state from nothing, and of a step's new state.
+void lh_closed_hash(const struct lh_model *model, const uint8_t *raw, struct lh_fp *ret_lanes);
+void lh_closed_sum(const struct lh_model *model, const uint8_t *raw, struct lh_closed_sums *ret);
+void lh_closed_hash_step(const struct lh_closed_step *step, struct lh_fp *ret_lanes);
+uint32_t lh_closed_lanes(const struct lh_check_config *config);
+void lh_closed_fill_lanes(struct lh_model *model);
 
 // The acceptor side: deliveries, crashes, forgetting (closed_acceptor.c).
 void lh_closed_acceptor_steps(struct lh_closed_step *step, uint32_t a);

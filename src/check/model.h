@@ -91,7 +91,6 @@ struct lh_batch {
     uint32_t capacity;
     uint32_t parent;            // set by the caller before each expand
     bool keep_outside;          // for replaying a trace
-    bool keep_names;            // likewise: keep the names of processes as they are
     uint64_t generated;         // added to by expand
     enum lh_invariant violated; // by a successor outside the constraint
     uint32_t violated_parent;
@@ -112,6 +111,8 @@ struct lh_model {
 
     void (*init)(const struct lh_model *model, uint8_t *ret_raw);
     lh_expand *expand;
+    // All lanes of a state, from nothing; NULL: as the layout does.
+    void (*hash)(const struct lh_model *model, const uint8_t *raw, struct lh_fp *ret_lanes);
     enum lh_invariant (*violated)(const struct lh_model *model, const uint8_t *raw);
     void (*close)(struct lh_model *model);
 };
@@ -119,6 +120,15 @@ struct lh_model {
 // Makes the model of a validated configuration. Returns false without memory.
 bool lh_model_open(struct lh_model *model, const struct lh_check_config *config);
 void lh_model_close(struct lh_model *model);
+
+static inline void lh_model_hash(const struct lh_model *model, const uint8_t *raw,
+                                 struct lh_fp *ret_lanes)
+{
+    if (model->hash != NULL)
+        model->hash(model, raw, ret_lanes);
+    else
+        lh_layout_hash(&model->layout, raw, ret_lanes);
+}
 
 // The fingerprint that names the state, or its orbit under symmetry reduction.
 static inline struct lh_fp lh_model_fingerprint(const struct lh_model *model,

@@ -206,7 +206,7 @@ static void expand_block(struct worker *worker)
         lh_layout_unpack(layout,
                          worker->segment + (size_t)worker->segment_at * layout->packed_bytes,
                          worker->block_raw);
-        lh_layout_hash(layout, worker->block_raw, worker->block_lanes);
+        lh_model_hash(model, worker->block_raw, worker->block_lanes);
         batch->parent = state;
         model->expand(model, worker->block_raw, worker->block_lanes, batch);
         for (uint32_t i = before; i < batch->count; i++) {
@@ -432,7 +432,7 @@ static bool place_initial_state(struct search *search)
     if (packed == NULL)
         return false;
     model->init(model, worker->block_raw);
-    lh_layout_hash(&model->layout, worker->block_raw, worker->block_lanes);
+    lh_model_hash(model, worker->block_raw, worker->block_lanes);
     lh_fpset_insert(&search->set, lh_model_fingerprint(model, worker->block_lanes));
     lh_layout_pack(&model->layout, worker->block_raw, packed);
     search->distinct = 1;

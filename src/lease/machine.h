@@ -61,8 +61,9 @@ struct lh_lease {
     struct lh_instant
         waiter_since[LH_MEMBERS_MAX]; // members that wait for us to let go; LH_NEVER if not
     lh_ballot blocker;                // the lease that was in the way last
-    struct lh_instant round_began;
-    uint8_t tries;      // attempts in a row that came to nothing
+    struct lh_instant sent_at;        // when this round was last sent
+    uint8_t tries;                    // attempts in a row that came to nothing
+    uint8_t reminders;  // times to send the winning Accept again to members silent so far
     bool whole_renewal; // F3: some acceptor refused an Extend; renew in two rounds next
 };
 

@@ -8,6 +8,8 @@
 
 #define RETRANSMIT_MIN (20 * LH_NS_PER_MS)
 #define RETRANSMIT_MAX LH_NS_PER_S
+#define RETRANSMITS_A_TTL 20 // at least, whatever is lost
+#define REMINDERS 2
 #define ROUND_MIN (200 * LH_NS_PER_US)
 #define ROUND_MAX LH_NS_PER_S
 #define LATE_WAKE (100 * LH_NS_PER_MS)
@@ -22,7 +24,7 @@ static bool attempting(const struct lh_lease *lease)
 static void arm(struct lh_machine *machine, struct lh_lease *lease)
 {
     struct lh_instant at = LH_NEVER;
-    if (lease->want != LH_WANT_NOTHING)
+    if (lease->want != LH_WANT_NOTHING || lease->reminders > 0)
         at = lh_earlier(at, lease->retry_at);
     if (attempting(lease))
         at = lh_earlier(at, lease->proposer.td);
@@ -39,15 +41,32 @@ static struct lh_duration in_range(int64_t ns, int64_t least, int64_t most)
     return (struct lh_duration){ns < least ? least : ns > most ? most : ns};
 }
 
+// The first pause before this round is sent again, or the one after `last`.
+static struct lh_duration next_pause(const struct lh_machine *machine, const struct lh_lease *lease,
+                                     struct lh_duration last)
+{
+    int64_t share = lease->ttl.ns / RETRANSMITS_A_TTL;
+    int64_t least = share < RETRANSMIT_MIN ? share : RETRANSMIT_MIN;
+    struct lh_duration most = in_range(share, 2 * machine->round.ns, RETRANSMIT_MAX);
+    return in_range(last.ns > 0 ? 2 * last.ns : 4 * machine->round.ns, least, most.ns);
+}
+
+static void sent(struct lh_machine *machine, struct lh_lease *lease, struct lh_duration last,
+                 struct lh_instant now)
+{
+    lease->sent_at = now;
+    lease->pause = next_pause(machine, lease, last);
+    lease->retry_at = lh_after(now, lease->pause);
+}
+
 static void begin_round(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
 {
     lease->answered = (struct lh_members_set){0};
     lease->refused = (struct lh_members_set){0};
     for (unsigned i = 0; i < LH_MEMBERS_MAX; i++)
         lease->blocked_until[i] = LH_PAST;
-    lease->round_began = now;
-    lease->pause = in_range(4 * machine->round.ns, RETRANSMIT_MIN, RETRANSMIT_MAX);
-    lease->retry_at = lh_after(now, lease->pause);
+    lease->reminders = 0;
+    sent(machine, lease, (struct lh_duration){0}, now);
 }
 
 static struct lh_duration waited(const struct lh_lease *lease, struct lh_instant now)
@@ -58,13 +77,13 @@ static struct lh_duration waited(const struct lh_lease *lease, struct lh_instant
     return in_range(ns, LH_NS_PER_MS, INT64_MAX);
 }
 
-// The message of the present phase, to one member.
-static void send_phase(struct lh_lease *lease, uint8_t to, struct lh_instant now,
-                       struct lh_lease_effects *effects)
+// The message of `phase`, to one member.
+static void send_phase(struct lh_lease *lease, enum lh_phase phase, uint8_t to,
+                       struct lh_instant now, struct lh_lease_effects *effects)
 {
     const struct lh_proposer *proposer = &lease->proposer;
     struct lh_message *made;
-    switch (proposer->phase) {
+    switch (phase) {
     case LH_IDLE: return;
     case LH_PREPARING:
         made = lh_machine_send(effects, to, LH_MESSAGE_PREPARE, lease->key, proposer->ballot);
@@ -84,12 +103,12 @@ static void send_phase(struct lh_lease *lease, uint8_t to, struct lh_instant now
 }
 
 // To every member that has not answered this round.
-static void broadcast(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
-                      struct lh_lease_effects *effects)
+static void broadcast(struct lh_machine *machine, struct lh_lease *lease, enum lh_phase phase,
+                      struct lh_instant now, struct lh_lease_effects *effects)
 {
     for (unsigned i = 0; i < machine->config.member_count; i++)
         if (!lh_set_has(lease->answered, i))
-            send_phase(lease, machine->config.members[i], now, effects);
+            send_phase(lease, phase, machine->config.members[i], now, effects);
 }
 
 // T4, F2: the next counter, above all that were met, or 0 until more is reserved.
@@ -124,7 +143,7 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
     }
     machine->counters.attempts++;
     begin_round(machine, lease, now);
-    broadcast(machine, lease, now, effects);
+    broadcast(machine, lease, lease->proposer.phase, now, effects);
     arm(machine, lease);
 }
 
@@ -230,10 +249,10 @@ void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
     if (!lh_proposer_promise(&lease->proposer, now, acceptor, message->ballot, message->reported))
         refuse(lease, acceptor, message, now);
     if (lh_proposer_propose(&lease->proposer, now, machine->quorum)) {
-        int64_t took = now.ns - lease->round_began.ns;
+        int64_t took = now.ns - lease->sent_at.ns; // after a loss this may be short, never long
         machine->round = in_range((7 * machine->round.ns + took) / 8, ROUND_MIN, ROUND_MAX);
         begin_round(machine, lease, now);
-        broadcast(machine, lease, now, effects);
+        broadcast(machine, lease, LH_ACCEPTING, now, effects);
         arm(machine, lease);
     } else if (out_of_reach(machine, lease)) {
         refused_by_quorum(machine, lease, now, effects);
@@ -246,6 +265,7 @@ static void lose(struct lh_machine *machine, struct lh_lease *lease,
 {
     machine->counters.lost++;
     machine->held--;
+    lease->reminders = 0;
     lh_machine_notify(effects, LH_NOTICE_LOST, lease->id);
 }
 
@@ -264,11 +284,43 @@ static void won(struct lh_machine *machine, struct lh_lease *lease, enum lh_outc
     arm(machine, lease);
 }
 
+static bool all_answered(const struct lh_machine *machine, const struct lh_lease *lease)
+{
+    return lh_set_count(lease->answered) == machine->config.member_count;
+}
+
+// A member that missed the Accept of a lease that was won would report the one before it and help
+// no renewal: it is sent again to who is silent. A redelivery to everybody else.
+static void remind(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                   struct lh_lease_effects *effects)
+{
+    lease->reminders--;
+    machine->counters.retransmits++;
+    broadcast(machine, lease, LH_ACCEPTING, now, effects);
+    sent(machine, lease, lease->pause, now);
+}
+
+// The answer to an Accept after the quorum's.
+static void answered_late(struct lh_machine *machine, unsigned acceptor,
+                          const struct lh_message *message)
+{
+    struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease == NULL || lease->reminders == 0 || message->ballot != lease->proposer.ballot)
+        return;
+    lh_set_add(&lease->answered, acceptor);
+    if (all_answered(machine, lease)) {
+        lease->reminders = 0;
+        arm(machine, lease);
+    }
+}
+
 void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
                             const struct lh_message *message, struct lh_instant now,
                             struct lh_lease_effects *effects)
 {
     struct lh_lease *lease = lease_of_answer(machine, message);
+    if (lease == NULL)
+        answered_late(machine, acceptor, message);
     if (lease == NULL || lease->proposer.phase != LH_ACCEPTING)
         return;
     lh_set_add(&lease->answered, acceptor);
@@ -282,6 +334,7 @@ void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
         lose(machine, lease, effects);
     if (outcome == LH_RENEWED)
         lease->whole_renewal = lh_set_count(lease->refused) > 0;
+    lease->reminders = all_answered(machine, lease) ? 0 : REMINDERS;
     won(machine, lease, outcome, effects);
 }
 
@@ -319,6 +372,8 @@ void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
     lh_machine_observe(machine, lh_ballot_counter(message->promised), effects); // T4
     struct lh_lease *lease = lease_of_answer(machine, message);
     if (lease == NULL) { // F3: refused by some, after a quorum extended: next time in two rounds
+        if (message->refused == LH_MESSAGE_ACCEPT)
+            answered_late(machine, acceptor, message);
         lease = lh_machine_find(machine, message->key);
         if (lease != NULL && message->refused == LH_MESSAGE_EXTEND &&
             message->ballot == lease->proposer.held && message->stamp == lease->proposer.stamp)
@@ -424,6 +479,7 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     bool recorded = lease->proposer.held != LH_BALLOT_NONE;
     lh_ballot named = lh_proposer_release(&lease->proposer, now);
     lease->want = LH_WANT_NOTHING;
+    lease->reminders = 0;
     arm(machine, lease);
     if (named == LH_BALLOT_NONE) {
         if (recorded)
@@ -484,11 +540,12 @@ void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, st
             return;
         }
         machine->counters.retransmits++;
-        lease->pause = in_range(2 * lease->pause.ns, RETRANSMIT_MIN, RETRANSMIT_MAX);
-        lease->retry_at = lh_after(now, lease->pause);
+        sent(machine, lease, lease->pause, now);
         if (give_up_on_silent(machine, lease, now, effects))
             return;
-        broadcast(machine, lease, now, effects);
+        broadcast(machine, lease, proposer->phase, now, effects);
+    } else if (lease->reminders > 0 && !lh_before(now, lease->retry_at)) {
+        remind(machine, lease, now, effects);
     }
     arm(machine, lease);
 }

@@ -4,7 +4,7 @@
 # invented, oversized, and replayed, of this life of a node and of an earlier one. A lease is never granted twice,
 # none is lost for datagrams that only come too often, and each kind is counted.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 36
+plan 39
 nets 3
 
 relayed 3
@@ -28,8 +28,18 @@ relay set double 0
 relay set drop 20
 check 'a fifth lost and late: unharmed' unharmed
 check 'others are granted' acquires 3 loss TTL 1s
-relay set drop 0
 relay set delay 0
+relay set drop 0
+for k in 1 2 3 4 5 6; do hold keeper$k keep$k 2s $((k % 3 + 1)); done
+all_beat() { for k in 1 2 3 4 5 6; do beats keep$k || return 1; done; }
+tokens() { for k in 1 2 3 4 5 6; do token_of keep$k; done; }
+check 'six more commands run' eventually 20 all_beat
+relay set drop 30
+kept=$(tokens)
+for_ms 10000
+check 'three of ten lost for 10 s: each still holds its first lease' [ "$(tokens)" = "$kept" ]
+check 'and runs' eventually 5 all_beat
+relay set drop 0
 check 'retransmissions were counted' eval '[ "$(counter_of 1 retransmits)" -gt 0 ]'
 
 # --- damaged and invented ---

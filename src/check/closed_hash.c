@@ -1,0 +1,197 @@
+// The fingerprint of a closed state: the same for all states that differ by the names of processes
+// only, without looking for the one that stands for them.
+//
+// A lane is a renaming of the proposers. Within a lane, what belongs to no acceptor is hashed as
+// everywhere, by a xor of random words; the rows of the acceptors, each mixed to one number, are
+// added up, so their order does not matter. Where acceptors are not alike their rows are hashed
+// with words of their own. A successor's fingerprint follows from its parent's by the rows that
+// changed.
+#include "check/closed_rules.h"
+
+static uint64_t stir(uint64_t word)
+{
+    word = (word ^ (word >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    word = (word ^ (word >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return word ^ (word >> 33);
+}
+
+// One to one, so that rows that differ stay different; and no sum of some is likely that of others.
+static struct lh_fp mix(struct lh_fp row)
+{
+    const uint64_t high = stir(row.high);
+    return (struct lh_fp){.high = high, .low = stir(row.low ^ high)};
+}
+
+static void toggle(struct lh_fp *hash, const struct lh_fp *word)
+{
+    hash->high ^= word->high;
+    hash->low ^= word->low;
+}
+
+static const struct lh_fp *row_words(const struct lh_model *model, uint32_t a, uint32_t variable,
+                                     uint8_t value)
+{
+    const struct lh_closed *closed = model->private;
+    const uint32_t of = closed->sortable && model->config.symmetry ? 0 : a;
+    return lh_layout_variable_word(&model->layout, lh_closed_acceptor(&model->config, of, variable),
+                                   value);
+}
+
+static void hash_row(const struct lh_model *model, uint32_t a, const uint8_t *row,
+                     struct lh_fp *ret_lanes)
+{
+    const uint32_t lanes = model->layout.lanes;
+    memset(ret_lanes, 0, lanes * sizeof *ret_lanes);
+    for (uint32_t i = 0; i < LH_CA_VARIABLES; i++) {
+        const struct lh_fp *words = row_words(model, a, i, row[i]);
+        for (uint32_t lane = 0; lane < lanes; lane++)
+            toggle(&ret_lanes[lane], &words[lane]);
+    }
+}
+
+void lh_closed_sum(const struct lh_model *model, const uint8_t *raw, struct lh_closed_sums *ret)
+{
+    const struct lh_check_config *config = &model->config;
+    const uint32_t lanes = model->layout.lanes;
+    const uint32_t rows = lh_closed_acceptor(config, 0, 0);
+    memset(ret, 0, sizeof *ret);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct lh_fp *words = lh_layout_variable_word(&model->layout, i, raw[i]);
+        for (uint32_t lane = 0; lane < lanes; lane++)
+            toggle(&ret->others[lane], &words[lane]);
+    }
+    for (uint32_t a = 0; a < config->acceptors; a++) {
+        hash_row(model, a, raw + lh_closed_acceptor(config, a, 0), ret->rows[a]);
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            const struct lh_fp mixed = mix(ret->rows[a][lane]);
+            ret->total[lane].high += mixed.high;
+            ret->total[lane].low += mixed.low;
+        }
+    }
+}
+
+void lh_closed_hash(const struct lh_model *model, const uint8_t *raw, struct lh_fp *ret_lanes)
+{
+    struct lh_closed_sums sums;
+    lh_closed_sum(model, raw, &sums);
+    for (uint32_t lane = 0; lane < model->layout.lanes; lane++) {
+        ret_lanes[lane] = sums.others[lane];
+        toggle(&ret_lanes[lane], &sums.total[lane]);
+    }
+}
+
+// Exchanges the words of what changed outside the acceptors.
+static void follow_others(const struct lh_closed_step *step, struct lh_fp *lanes)
+{
+    const struct lh_layout *layout = &step->model->layout;
+    const uint32_t rows = lh_closed_acceptor(step->config, 0, 0);
+    for (uint32_t i = 0; i < rows; i++) {
+        if (step->raw[i] == step->from[i])
+            continue;
+        const struct lh_fp *old = lh_layout_variable_word(layout, i, step->from[i]);
+        const struct lh_fp *new = lh_layout_variable_word(layout, i, step->raw[i]);
+        for (uint32_t lane = 0; lane < layout->lanes; lane++) {
+            toggle(&lanes[lane], &old[lane]);
+            toggle(&lanes[lane], &new[lane]);
+        }
+    }
+}
+
+static void follow_row(const struct lh_closed_step *step, uint32_t a, struct lh_fp *total)
+{
+    const uint32_t lanes = step->model->layout.lanes;
+    const uint8_t *from = lh_closed_from_a(step, a);
+    const uint8_t *to = lh_closed_a(step, a);
+    struct lh_fp row[LH_CLOSED_LANES];
+    memcpy(row, step->sums->rows[a], lanes * sizeof *row);
+    for (uint32_t i = 0; i < LH_CA_VARIABLES; i++) {
+        if (from[i] == to[i])
+            continue;
+        const struct lh_fp *old = row_words(step->model, a, i, from[i]);
+        const struct lh_fp *new = row_words(step->model, a, i, to[i]);
+        for (uint32_t lane = 0; lane < lanes; lane++) {
+            toggle(&row[lane], &old[lane]);
+            toggle(&row[lane], &new[lane]);
+        }
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        const struct lh_fp old = mix(step->sums->rows[a][lane]);
+        const struct lh_fp new = mix(row[lane]);
+        total[lane].high += new.high - old.high;
+        total[lane].low += new.low - old.low;
+    }
+}
+
+void lh_closed_hash_step(const struct lh_closed_step *step, struct lh_fp *ret_lanes)
+{
+    const uint32_t lanes = step->model->layout.lanes;
+    struct lh_fp total[LH_CLOSED_LANES];
+    memcpy(total, step->sums->total, lanes * sizeof *total);
+    memcpy(ret_lanes, step->sums->others, lanes * sizeof *ret_lanes);
+    follow_others(step, ret_lanes);
+    for (uint32_t a = 0; a < step->config->acceptors; a++) {
+        if (memcmp(lh_closed_from_a(step, a), lh_closed_a(step, a), LH_CA_VARIABLES) != 0)
+            follow_row(step, a, total);
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++)
+        toggle(&ret_lanes[lane], &total[lane]);
+}
+
+static uint32_t rename_set(uint32_t set, const uint8_t *names)
+{
+    uint32_t renamed = 0;
+    for (uint32_t p = 0; p < LH_CHECK_MAX_PROPOSERS; p++) {
+        if (set & 1u << p)
+            renamed |= 1u << names[p];
+    }
+    return renamed | (set >> LH_CHECK_MAX_PROPOSERS) << LH_CHECK_MAX_PROPOSERS;
+}
+
+// What a variable and its value become when proposer p is called names[p].
+static void rename_variable(const struct lh_check_config *config, const uint8_t *names,
+                            uint32_t *variable, uint32_t *value)
+{
+    const uint32_t proposers = lh_closed_proposer(config, 0, 0);
+    const uint32_t acceptors = lh_closed_acceptor(config, 0, 0);
+    if (*variable < LH_C_ROWS)
+        return;
+    if (*variable < proposers) {
+        if ((*variable - LH_C_ROWS) % LH_CB_VARIABLES == LH_CB_OWNER && *value != 0 &&
+            *value <= config->proposers)
+            *value = names[*value - 1] + 1u;
+        return;
+    }
+    if (*variable < acceptors) {
+        const uint32_t p = (*variable - proposers) / LH_CP_VARIABLES;
+        *variable =
+            lh_closed_proposer(config, names[p], (*variable - proposers) % LH_CP_VARIABLES);
+        return;
+    }
+    const uint32_t inner = (*variable - acceptors) % LH_CA_VARIABLES;
+    if (inner == LH_CA_OPEN || inner == LH_CA_ANSWERED || inner == LH_CA_STALE)
+        *value = rename_set(*value, names);
+}
+
+uint32_t lh_closed_lanes(const struct lh_check_config *config)
+{
+    static const uint8_t counts[LH_CHECK_MAX_PROPOSERS + 1] = {1, 1, 2, LH_CLOSED_LANES};
+    return config->symmetry ? counts[config->proposers] : 1;
+}
+
+void lh_closed_fill_lanes(struct lh_model *model)
+{
+    static const uint8_t permutations[LH_CLOSED_LANES][LH_CHECK_MAX_PROPOSERS] = {
+        {0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}};
+    const struct lh_layout *layout = &model->layout;
+    for (uint32_t lane = 1; lane < layout->lanes; lane++) {
+        for (uint32_t variable = 0; variable < layout->variable_count; variable++) {
+            for (uint32_t value = 0; value < LH_CHECK_VALUES; value++) {
+                uint32_t to = variable;
+                uint32_t renamed = value;
+                rename_variable(&model->config, permutations[lane], &to, &renamed);
+                lh_layout_variable_word(layout, variable, value)[lane] =
+                    *lh_layout_variable_word(layout, to, renamed);
+            }
+        }
+    }
+}
