@@ -8,8 +8,8 @@
 
 static const char about[] =
     "Acquires the lease NAME and prints its token, its holder and how long it is held. It then\n"
-    "lasts until its TTL unless it is renewed. Asked again for the same --holder, the lease that\n"
-    "it already has is renewed. Exit code 75: somebody else holds it; 69: no quorum.";
+    "lasts until its TTL unless it is renewed. Asked again for the same --holder, through any node,\n"
+    "it shows the lease that the holder has already. Exit code 75: somebody else holds it; 69: no quorum.";
 
 int lh_acquire_command(int argc, char **argv)
 {

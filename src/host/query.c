@@ -6,6 +6,7 @@
 #include "lease/learner.h"
 
 #define ROUND_LASTS (100 * LH_NS_PER_MS) // after which a question is asked again
+#define OWNER_PATIENCE (3 * ROUND_LASTS) // of an ACQUIRE that is blocked
 #define MIXED_PAUSE (5 * LH_NS_PER_MS)   // a renewal passes by in less
 #define MIXED_ROUNDS 8
 #define PAGE_TRIES 3
@@ -40,6 +41,11 @@ static struct lh_query *query_new(struct lh_host *host, enum lh_query_kind kind,
     return query;
 }
 
+bool lh_query_has_room(const struct lh_host *host)
+{
+    return host->queries.free != 0 || host->queries.used < LH_QUERIES_MAX;
+}
+
 static struct lh_query *query_of(struct lh_host *host, uint64_t nonce)
 {
     uint32_t id = (uint32_t)nonce;
@@ -67,7 +73,9 @@ static void finish(struct lh_host *host, struct lh_query *query, const struct lh
     if (request != NULL)
         request->query = 0;
     lh_query_cancel(host, query->id);
-    if (request != NULL)
+    if (request != NULL && request->kind == LH_REQUEST_ACQUIRE)
+        lh_tenant_owner_said(host, request, result, now, effects);
+    else if (request != NULL)
         lh_request_answer(host, request, result, now, effects);
     else
         lh_watch_result(host, lease, result, now, effects);
@@ -322,6 +330,9 @@ void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t own
     for (uint8_t i = 0; i < host->config.member_count; i++)
         if (host->config.members[i] == owner)
             query->member = i;
+    if (request->kind == LH_REQUEST_ACQUIRE)
+        query->ends_at =
+            lh_earlier(query->ends_at, lh_after(now, (struct lh_duration){OWNER_PATIENCE}));
     send_call(host, query, now, effects);
 }
 
@@ -346,7 +357,7 @@ static void on_call(struct lh_host *host, uint8_t node, const struct lh_host_mes
                     struct lh_instant now, struct lh_host_effects *effects)
 {
     bool known = message->call == LH_REQUEST_RENEW || message->call == LH_REQUEST_RELEASE ||
-                 message->call == LH_REQUEST_REVOKE;
+                 message->call == LH_REQUEST_REVOKE || message->call == LH_REQUEST_ACQUIRE;
     struct lh_duration ttl = message->entry.ttl;
     bool ttl_allowed =
         ttl.ns == 0 || (ttl.ns % LH_NS_PER_MS == 0 && ttl.ns >= LH_TTL_MIN_MS * LH_NS_PER_MS &&
@@ -393,6 +404,7 @@ static void on_return(struct lh_host *host, const struct lh_host_message *messag
         .renewals = message->entry.renewals,
         .ttl = message->entry.ttl,
         .until_ns = message->until_ns,
+        .free_in = message->entry.remaining,
         .ends_in = message->entry.remaining,
     };
     finish(host, query, &result, now, effects);

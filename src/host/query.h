@@ -1,6 +1,7 @@
 // Questions to the other members. GET asks all of them for one name and believes only a majority of
 // equal answers to this very question; LIST pages through what each of them holds; RENEW, RELEASE
-// and REVOKE of a lease that another node owns are handed to that node. A question is asked again
+// and REVOKE of a lease that another node owns are handed to that node, as is ACQUIRE when its
+// lease is in the way: the holder may be the same. A question is asked again
 // until it is answered or its time is up; every answer names the question by its nonce.
 #ifndef LH_HOST_QUERY_H
 #define LH_HOST_QUERY_H
@@ -54,6 +55,7 @@ void lh_query_get(struct lh_host *host, struct lh_request *request, struct lh_in
                   struct lh_host_effects *effects);
 void lh_query_list(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                    struct lh_host_effects *effects);
+bool lh_query_has_room(const struct lh_host *host);
 void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t owner,
                    struct lh_instant now, struct lh_host_effects *effects);
 

@@ -78,7 +78,12 @@ void lh_request_submit(struct lh_host *host, struct lh_request *request, struct 
 {
     request->key = lh_host_key(host, lh_request_name(request));
     switch (request->kind) {
-    case LH_REQUEST_ACQUIRE: lh_tenant_acquire(host, request, now, effects); break;
+    case LH_REQUEST_ACQUIRE:
+        if (request->peer == 0)
+            lh_tenant_acquire(host, request, now, effects);
+        else
+            lh_tenant_hand_back(host, request, now, effects);
+        break;
     case LH_REQUEST_RENEW:
     case LH_REQUEST_RELEASE: submit_to_owner(host, request, now, effects); break;
     case LH_REQUEST_REVOKE:
@@ -113,7 +118,7 @@ static void return_to_peer(const struct lh_request *request, const struct lh_res
                   .token = result->token,
                   .node = result->node,
                   .renewals = result->renewals,
-                  .remaining = result->ends_in,
+                  .remaining = result->status == LH_STATUS_HELD ? result->free_in : result->ends_in,
                   .ttl = result->ttl},
     };
     lh_host_send(effects, request->peer, &message, 0);

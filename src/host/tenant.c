@@ -34,6 +34,13 @@ static uint64_t holder_hash(const struct lh_request *request)
     return hash_bytes(UINT64_C(0xcbf29ce484222325), lh_request_holder(request)) ^ request->id_hash;
 }
 
+static bool is_holder(const struct lh_host *host, const struct lh_tenant *tenant,
+                      const struct lh_request *request)
+{
+    return tenant->holder != 0 &&
+           lh_texts_equal(&host->tenants.texts, tenant->holder, lh_request_holder(request));
+}
+
 // --- lists ---
 
 static void enqueue(struct lh_host *host, struct lh_tenant *tenant, struct lh_request *request,
@@ -290,13 +297,30 @@ static void next(struct lh_host *host, uint32_t id, struct lh_instant now,
     lh_tenant_settle(host, id);
 }
 
+// The lease in the way may be this very holder's, acquired through the node that owns it. True if
+// that node was asked; lh_tenant_owner_said goes on.
+static bool ask_owner(struct lh_host *host, uint32_t id, struct lh_request *request,
+                      struct lh_instant now, struct lh_host_effects *effects)
+{
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    uint8_t owner = lh_ballot_node(tenant->blocker);
+    const struct lh_peer *peer = lh_peers_find(host, owner);
+    if (request->asked || tenant->blocker == LH_BALLOT_NONE || owner == host->config.node ||
+        peer == NULL || !peer->up || !lh_query_has_room(host))
+        return false;
+    request->asked = true;
+    request->lease = 0;
+    lh_wheel_cancel(&host->wheel, &request->timer);
+    lh_query_call(host, request, owner, now, effects);
+    return true;
+}
+
 // A retry of a request that was answered: the same lease if it lives, else the news that it ended.
 static bool answer_repeat(struct lh_host *host, uint32_t id, struct lh_request *request,
                           struct lh_instant now, struct lh_host_effects *effects)
 {
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
-    if (holds(host, id, now) &&
-        lh_texts_equal(&host->tenants.texts, tenant->holder, lh_request_holder(request))) {
+    if (holds(host, id, now) && is_holder(host, tenant, request)) {
         answer_granted(host, id, request, now, effects);
         return true;
     }
@@ -332,14 +356,44 @@ void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct 
         tenant->turn_given = false;
         request->waiting_since = tenant->turn_since;
     }
-    request->waited = !my_turn && (holds(host, id, now) || tenant->queue != 0);
+    if (request->wait.ns == 0 && tenant->queue == 0 && tenant->blocker != LH_BALLOT_NONE)
+        tenant->blocked_until = now; // what is known may be old; it is tried
+    bool blocked = tenant->blocker != LH_BALLOT_NONE && lh_before(now, tenant->blocked_until);
+    request->waited = !my_turn && (holds(host, id, now) || tenant->queue != 0 || blocked);
+    if (blocked && !my_turn && ask_owner(host, id, request, now, effects)) {
+        lh_tenant_settle(host, id);
+        return;
+    }
     enqueue(host, tenant, request, my_turn);
     struct lh_duration patience =
         request->wait.ns > request->timeout.ns ? request->wait : request->timeout;
-    lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, patience));
-    if (request->wait.ns > 0 && request->waited)
-        lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->wait));
+    if (request->waited)
+        patience = request->wait;
+    lh_wheel_schedule(&host->wheel, &request->timer, lh_after(request->received_at, patience));
     next(host, id, now, effects);
+}
+
+void lh_tenant_hand_back(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                         struct lh_host_effects *effects)
+{
+    const struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
+    if (lease == NULL || !lh_proposer_holds(&lease->proposer, now))
+        answer_plain(host, request, LH_STATUS_FREE, LH_REASON_NOT_HELD, now, effects);
+    else if (is_holder(host, lh_tenant_of(&host->tenants, lease->id), request))
+        answer_granted(host, lease->id, request, now, effects);
+    else
+        answer_held(host, lease->id, request, LH_REASON_OTHER_HOLDER, now, effects);
+}
+
+void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
+                          const struct lh_result *result, struct lh_instant now,
+                          struct lh_host_effects *effects)
+{
+    if (result->status == LH_STATUS_GRANTED ||
+        (result->status == LH_STATUS_HELD && request->wait.ns == 0))
+        lh_request_answer(host, request, result, now, effects);
+    else
+        lh_tenant_acquire(host, request, now, effects);
 }
 
 // --- renewing, releasing, revoking ---
@@ -495,13 +549,6 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
 
 // --- what the machine says ---
 
-static bool is_holder(const struct lh_host *host, const struct lh_tenant *tenant,
-                      const struct lh_request *request)
-{
-    return tenant->holder != 0 &&
-           lh_texts_equal(&host->tenants.texts, tenant->holder, lh_request_holder(request));
-}
-
 // Everybody who asked for no more than an immediate answer gets it now, and so does the holder that
 // asked twice.
 static void hurry_impatient(struct lh_host *host, const struct lh_tenant *tenant,
@@ -577,11 +624,11 @@ static void on_blocked(struct lh_host *host, const struct lh_notice *notice, str
     tenant->blocked_until = lh_after(notice->at, behind_others(host, notice->ballot));
     if (request != NULL) {
         request->active = false;
-        enqueue(host, tenant, request, true);
+        if (!ask_owner(host, notice->lease, request, now, effects))
+            enqueue(host, tenant, request, true);
     }
     hurry_impatient(host, tenant, now);
     lh_tenant_settle(host, notice->lease);
-    (void)effects;
 }
 
 static void on_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
@@ -748,7 +795,7 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
     request->lease = 0;
     if (repeats)
         answer_granted(host, id, request, now, effects);
-    else
+    else if (!ask_owner(host, id, request, now, effects))
         answer_held(host, id, request,
                     request->wait.ns > 0 ? LH_REASON_WAITED : LH_REASON_OTHER_HOLDER, now, effects);
     next(host, id, now, effects);

@@ -65,6 +65,16 @@ void lh_tenant_settle(struct lh_host *host, uint32_t id);
 
 void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                        struct lh_host_effects *effects);
+
+// ACQUIRE handed on by a node that this node's lease is in the way of: the lease itself if the
+// holder is the same, else who has it.
+void lh_tenant_hand_back(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+                         struct lh_host_effects *effects);
+// And what became of that, at the node that asked.
+void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
+                          const struct lh_result *result, struct lh_instant now,
+                          struct lh_host_effects *effects);
+
 void lh_tenant_renew(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                      struct lh_host_effects *effects);
 void lh_tenant_release(struct lh_host *host, struct lh_request *request, struct lh_instant now,

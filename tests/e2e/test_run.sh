@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 50
+plan 51
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=3s; done
@@ -65,6 +65,7 @@ check 'revoked by an operator' eval '
 check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 3s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 3000"'
 token=$(grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9)
 check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
+check 'at another node too' eval 'exits 0 2 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
 check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 3s
 check 'renew with another token: 76' exits 76 1 renew cli --token $((token + 256)) --holder me
 check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 acquire cli --wait 500ms --holder you

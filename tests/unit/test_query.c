@@ -319,6 +319,107 @@ static void test_peers_leave_room_for_clients(void **state)
     cluster_close(cluster);
 }
 
+// --- ACQUIRE with somebody's lease of another node in the way ---
+
+static void test_one_s_own_lease_is_handed_back_by_any_node(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    unsigned holder = cluster_connect(cluster, 0);
+    unsigned elsewhere = cluster_connect(cluster, 1);
+    unsigned long long token = acquire(cluster, holder, "x");
+    cluster_run(cluster, 1000);
+    for (unsigned waits = 0; waits < 2; waits++) {
+        cluster_call(cluster, elsewhere, "LEASE ACQUIRE x HOLDER me TTL 5s%s",
+                     waits == 1 ? " WAIT 3s" : "");
+        expect_status(cluster, elsewhere, "granted");
+        assert_int_equal(cluster_integer(cluster, elsewhere, "token"), token);
+        assert_int_equal(cluster_integer(cluster, elsewhere, "node"), 1);
+        assert_in_range(cluster_integer(cluster, elsewhere, "until-ns"), 3900 * LH_NS_PER_MS,
+                        4000 * LH_NS_PER_MS);
+        assert_in_range(cluster->clients[elsewhere].reply_took, 0, 500 * LH_NS_PER_US);
+    }
+    cluster_call(cluster, elsewhere, "LEASE RENEW x %llu me", token);
+    expect_status(cluster, elsewhere, "granted");
+    cluster_close(cluster);
+}
+
+static void test_held_tells_by_whom(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    unsigned long long token = acquire(cluster, cluster_connect(cluster, 0), "x");
+    unsigned other = cluster_connect(cluster, 1);
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
+    expect_status(cluster, other, "held");
+    assert_string_equal(cluster_text(cluster, other, "holder"), "me");
+    assert_int_equal(cluster_integer(cluster, other, "token"), token);
+    assert_int_equal(cluster_integer(cluster, other, "node"), 1);
+    assert_in_range(cluster_integer(cluster, other, "free-in-ns"), 4900 * LH_NS_PER_MS,
+                    5200 * LH_NS_PER_MS);
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you WAIT 1s");
+    expect_status(cluster, other, "held");
+    assert_in_range(cluster->clients[other].reply_took, 990 * LH_NS_PER_MS, 1010 * LH_NS_PER_MS);
+    cluster_close(cluster);
+}
+
+// The owner's silence is no reason to let anybody wait who does not want to.
+static void test_held_by_a_silent_node(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    acquire(cluster, cluster_connect(cluster, 0), "x");
+    unsigned other = cluster_connect(cluster, 1);
+    cluster_crash(cluster, 0, 0);
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
+    expect_status(cluster, other, "held");
+    assert_int_equal(cluster_integer(cluster, other, "node"), 1);
+    assert_in_range(cluster->clients[other].reply_took, 0, 400 * LH_NS_PER_MS);
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you WAIT 9s");
+    expect_status(cluster, other, "turn");
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you WAIT 9s");
+    expect_status(cluster, other, "granted");
+    cluster_close(cluster);
+}
+
+// A node that watches a name knows of a lease that may have been released since: it tries.
+static void test_what_a_watching_node_knows_may_be_old(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    unsigned holder = cluster_connect(cluster, 0);
+    unsigned other = cluster_connect(cluster, 1);
+    unsigned long long token = acquire(cluster, holder, "x");
+    cluster_call(cluster, cluster_connect(cluster, 1), "SUBSCRIBE lease:x");
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
+    expect_status(cluster, other, "held");
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
+    expect_status(cluster, other, "held");
+    assert_in_range(cluster->clients[other].reply_took, 0, LH_NS_PER_MS);
+    cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);
+    cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
+    expect_status(cluster, other, "granted");
+    assert_in_range(cluster->clients[other].reply_took, 0, LH_NS_PER_MS);
+    cluster_close(cluster);
+}
+
+static void test_many_are_told_at_once(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 500);
+    unsigned clients[400];
+    acquire(cluster, cluster_connect(cluster, 0), "x");
+    for (unsigned i = 0; i < 400; i++) {
+        clients[i] = cluster_connect(cluster, 1);
+        cluster_command(cluster, clients[i], "LEASE ACQUIRE x HOLDER you");
+    }
+    for (unsigned i = 0; i < 400; i++) {
+        cluster_await(cluster, clients[i], 400);
+        expect_status(cluster, clients[i], "held");
+    }
+    cluster_close(cluster);
+}
+
 // --- LIST ---
 
 static unsigned list_all(struct cluster *cluster, unsigned client, const char *options,
@@ -469,6 +570,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_owner_is_silent),
         cmocka_unit_test(test_repeated_calls_are_one_request),
         cmocka_unit_test(test_peers_leave_room_for_clients),
+        cmocka_unit_test(test_one_s_own_lease_is_handed_back_by_any_node),
+        cmocka_unit_test(test_held_tells_by_whom),
+        cmocka_unit_test(test_held_by_a_silent_node),
+        cmocka_unit_test(test_what_a_watching_node_knows_may_be_old),
+        cmocka_unit_test(test_many_are_told_at_once),
         cmocka_unit_test(test_list_covers_the_cluster),
         cmocka_unit_test(test_list_takes_any_cursor),
         cmocka_unit_test(test_questions_are_bounded),
