@@ -1,5 +1,5 @@
 // `leasehold revoke`: an operator wants a name cleared. Nobody ends a lease under a holder that
-// still believes (DESIGN section 4), so this refuses further renewals and says when the lease ends
+// still believes, so this refuses further renewals and says when the lease ends
 // by itself.
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +16,10 @@ static int print_revoked(const struct lh_resp_value *reply, const char *name, bo
     if (json)
         return lh_json_print(lh_reply_json(reply));
     lh_answer_read(reply, name, &answer);
+    if (answer.status != LH_ANSWER_FREE && answer.status != LH_ANSWER_REVOKED) {
+        fprintf(stderr, "leasehold revoke: '%s' was not revoked: %s\n", name, answer.reason);
+        return LH_EXIT_FAILED;
+    }
     if (answer.status == LH_ANSWER_FREE)
         printf("%s  free: there is nothing to revoke\n", name);
     else
@@ -33,8 +37,8 @@ int lh_revoke_command(int argc, char **argv)
         .command = "revoke",
         .arguments = "NAME [--json]",
         .about =
-            "Refuses the holder of a lease further renewals, tells it, and prints when the lease\n"
-            "ends by itself. It ends sooner if the holder lets go.",
+            "Refuses the holder of a lease further renewals, and prints when the lease ends by\n"
+            "itself. It ends sooner if the holder lets go.",
         .positionals_least = 1,
         .positionals_most = 1,
         .options = options,

@@ -84,7 +84,8 @@ void lh_child_reap(struct lh_child *child)
 
 bool lh_child_alive(const struct lh_child *child)
 {
-    return child->pid > 0 && (!child->ended || kill(-child->pid, 0) == 0);
+    return child->pid > 0 &&
+           (!child->ended || kill(-child->pid, 0) == 0 || errno == EPERM); // not ours to signal
 }
 
 void lh_child_close(struct lh_child *child)

@@ -204,7 +204,11 @@ static void not_acquired(struct run *run, enum lh_lease_result result)
         break;
     default:
         say(run, "was not acquired: no quorum: %s", run->call.error.text);
-        finish(run, LH_EXIT_NO_QUORUM);
+        run->exit_code = LH_EXIT_NO_QUORUM;
+        if (run->lease->token > 0) // granted late, and not renewed
+            begin_release(run);
+        else
+            finish(run, run->exit_code);
     }
 }
 
@@ -274,6 +278,12 @@ static void look_at_child(struct run *run)
         run->phase = SWEEPING;
         lh_child_signal(&run->child, SIGTERM);
         set_schedule(run, lh_run_schedule_lost(lh_clock_now(), run->schedule, run->kill_after));
+    } else if (run->killed && !lh_lease_valid(run->lease)) {
+        say(run,
+            "has ended, and some of the command's process group cannot be killed: look at "
+            "process group %ld",
+            (long)run->child.pid);
+        finish(run, run->child.exit_code);
     }
 }
 

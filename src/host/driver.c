@@ -10,9 +10,7 @@
 #define FRAME_BYTES 3 // kind and length before every message
 #define HELD_MAX 1024
 #define HELD_BYTES_MAX 96 // lease messages and Recorded: all that ever wait for a write
-#define SELF_BYTES                                                                                 \
-    (2 * LH_HOST_ARENA_BYTES) // what a node said to itself and has not heard yet: at most two
-                              // steps' worth
+#define SELF_BYTES (2 * LH_HOST_ARENA_BYTES) // what a node said to itself and has not heard yet
 #define TIMER_STEPS 64
 
 // What waits for a write.
@@ -118,7 +116,10 @@ static void say_to_self(struct lh_driver *driver, struct lh_slice framed)
         driver->self_end -= driver->self_start;
         driver->self_start = 0;
     }
-    LH_ASSERT_LE(framed.size_bytes, SELF_BYTES - driver->self_end);
+    if (framed.size_bytes > SELF_BYTES - driver->self_end) { // like a datagram lost
+        driver->counters.self_full++;
+        return;
+    }
     memcpy(driver->self + driver->self_end, framed.data, framed.size_bytes);
     driver->self_end += (uint32_t)framed.size_bytes;
 }
@@ -205,35 +206,47 @@ static void step_once(struct lh_driver *driver, const struct lh_host_input *inpu
     carry_out(driver, input->now);
 }
 
-// Clients that were answered may have sent their next command long ago.
-static void go_on_with_sessions(struct lh_driver *driver, struct lh_instant now)
+// A client that was answered may have sent its next command long ago.
+static void go_on_with_session(struct lh_driver *driver, struct lh_instant now)
 {
-    while (driver->ready_count > 0) {
-        uint32_t session = driver->ready[--driver->ready_count];
-        struct lh_host_input input = {.kind = LH_INPUT_BYTES, .now = now, .session = session};
-        driver->is_ready[session] = false;
-        do
-            step_once(driver, &input);
-        while (driver->effects.again);
+    uint32_t session = driver->ready[driver->ready_count - 1];
+    struct lh_host_input input = {.kind = LH_INPUT_BYTES, .now = now, .session = session};
+    driver->is_ready[session] = false;
+    driver->ready_count--;
+    step_once(driver, &input);
+    if (driver->effects.again && !driver->is_ready[session]) {
+        driver->ready[driver->ready_count++] = session;
+        driver->is_ready[session] = true;
     }
 }
 
-// Hands the node what it said to itself, until it has nothing more to say.
+// Hands the node the first of what it said to itself.
 static void hear_self(struct lh_driver *driver, struct lh_instant now)
 {
-    while (driver->self_start < driver->self_end) {
-        uint8_t at[LH_DATAGRAM_MAX];
-        size_t size = (size_t)FRAME_BYTES + lh_load_u16(driver->self + driver->self_start + 1);
-        memcpy(at, driver->self + driver->self_start, size); // new messages may move the others
-        struct lh_host_input input = {.kind = LH_INPUT_MESSAGE,
-                                      .now = now,
-                                      .node = driver->node,
-                                      .message = at[0],
-                                      .bytes = lh_slice_of(at + FRAME_BYTES, size - FRAME_BYTES)};
-        trace(driver, now, true, driver->node, lh_slice_of(at, size));
-        driver->self_start += (uint32_t)size;
-        step_once(driver, &input);
-        go_on_with_sessions(driver, now);
+    uint8_t at[LH_DATAGRAM_MAX];
+    size_t size = (size_t)FRAME_BYTES + lh_load_u16(driver->self + driver->self_start + 1);
+    memcpy(at, driver->self + driver->self_start, size); // new messages may move the others
+    struct lh_host_input input = {.kind = LH_INPUT_MESSAGE,
+                                  .now = now,
+                                  .node = driver->node,
+                                  .message = at[0],
+                                  .bytes = lh_slice_of(at + FRAME_BYTES, size - FRAME_BYTES)};
+    trace(driver, now, true, driver->node, lh_slice_of(at, size));
+    driver->self_start += (uint32_t)size;
+    step_once(driver, &input);
+}
+
+// Until nothing follows from the last step. A client's next command waits until the node has heard
+// what it said to itself, so that clients cannot fill that queue.
+static void settle(struct lh_driver *driver, struct lh_instant now)
+{
+    for (;;) {
+        if (driver->self_start < driver->self_end)
+            hear_self(driver, now);
+        else if (driver->ready_count > 0)
+            go_on_with_session(driver, now);
+        else
+            break;
     }
     driver->self_start = driver->self_end = 0;
 }
@@ -241,8 +254,7 @@ static void hear_self(struct lh_driver *driver, struct lh_instant now)
 static void step(struct lh_driver *driver, const struct lh_host_input *input)
 {
     step_once(driver, input);
-    go_on_with_sessions(driver, input->now);
-    hear_self(driver, input->now);
+    settle(driver, input->now);
 }
 
 static struct lh_instant read_clock(const struct lh_driver *driver)
@@ -268,7 +280,7 @@ void lh_driver_datagram(struct lh_driver *driver, uint8_t node, uint8_t generati
     driver->counters.datagrams_in++;
     step_once(driver, &input);
     bool accepted = driver->effects.accepted;
-    hear_self(driver, input.now);
+    settle(driver, input.now);
     struct lh_reader reader = lh_reader_of(bytes);
     lh_reader_take(&reader, LH_HEADER_BYTES);
     if (reader.failed)
@@ -319,7 +331,8 @@ void lh_driver_persisted(struct lh_driver *driver, uint64_t number)
 {
     struct lh_instant now = read_clock(driver);
     driver->persisted = number;
-    let_out_held(driver, now);
+    if (lh_host_halted(driver->host) == NULL)
+        let_out_held(driver, now);
     step(driver, &(struct lh_host_input){.kind = LH_INPUT_PERSISTED, .now = now, .number = number});
 }
 

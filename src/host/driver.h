@@ -9,7 +9,7 @@
 #include "host/host.h"
 #include "host/save.h"
 
-// One lease message that was sent or believed, for --record.
+// One lease message that was sent or received, for --record.
 struct lh_trace {
     bool received;
     uint8_t peer;
@@ -38,6 +38,7 @@ struct lh_driver_counters {
     uint64_t datagrams_in, datagrams_out, messages_in, messages_out;
     uint64_t malformed; // authentic datagrams whose framing makes no sense
     uint64_t held_full; // messages dropped because too many waited for a write
+    uint64_t self_full; // messages to itself dropped because too many were on their way
 };
 
 struct lh_driver;

@@ -313,6 +313,7 @@ static void on_timer(struct lh_host *host, struct lh_instant now, struct lh_host
     lh_host_settle(host, now, effects);
     struct lh_wheel_timer *timer = NULL;
     for (unsigned i = 0; i < TIMERS_A_STEP && lh_host_has_room(effects) &&
+                         lh_wheel_turn(&host->wheel, now, LH_LEASE_MOVES_A_TIMER) &&
                          lh_wheel_expire(&host->wheel, now, &timer);
          i++)
         dispatch(host, timer, now, effects);

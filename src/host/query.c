@@ -257,7 +257,7 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
     if (!all && !round_over)
         return;
     bool mixed = lh_set_count(query->serving) >= host->machine.quorum;
-    if (mixed)
+    if (mixed && round_over)
         query->rounds++;
     if (mixed && query->rounds >= MIXED_ROUNDS) {
         result.status = LH_STATUS_UNDECIDED;
@@ -269,7 +269,7 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
         finish_state(host, query, result, now, effects);
     } else if (round_over) {
         ask_again(host, query, now, effects);
-    } else {
+    } else if (mixed) {
         lh_wheel_schedule(&host->wheel, &query->timer,
                           lh_after(now, (struct lh_duration){MIXED_PAUSE}));
     }

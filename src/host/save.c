@@ -158,7 +158,9 @@ static const char *unbound(const struct lh_host *host, struct lh_instant now,
                                                                              : NULL;
 }
 
-static bool read_record(struct lh_reader *reader, struct lh_acceptor_record *ret)
+// A deadline is never above `latest`; a cleared record was touched before the save.
+static bool read_record(struct lh_reader *reader, const struct header *header, int64_t latest,
+                        struct lh_acceptor_record *ret)
 {
     ret->key.word[0] = lh_reader_u64(reader);
     ret->key.word[1] = lh_reader_u64(reader);
@@ -167,7 +169,8 @@ static bool read_record(struct lh_reader *reader, struct lh_acceptor_record *ret
     ret->deadline.ns = (int64_t)lh_reader_u64(reader);
     ret->stamp = lh_reader_u64(reader);
     return !reader->failed && ret->promised <= LH_BALLOT_MAX && ret->ballot <= ret->promised &&
-           ret->deadline.ns >= 0 && ret->stamp <= INT64_MAX;
+           ret->deadline.ns >= 0 && ret->deadline.ns <= latest && ret->stamp <= INT64_MAX &&
+           (ret->deadline.ns != LH_PAST.ns || ret->stamp <= header->saved_at);
 }
 
 struct saved_lease {
@@ -224,6 +227,12 @@ static void take_lease(struct lh_host *host, const struct saved_lease *saved)
                              saved->ttl);
 }
 
+static int64_t latest_deadline(const struct lh_host *host, const struct header *header)
+{
+    struct lh_timing timing = host->config.timing;
+    return (int64_t)header->saved_at + lh_timing_exclusion(timing, timing.max_ttl).ns;
+}
+
 // Every value is one that a node writes, and there is room for all texts.
 static bool check_body(const struct lh_host *host, struct lh_reader reader,
                        const struct header *header, struct lh_instant now)
@@ -233,7 +242,7 @@ static bool check_body(const struct lh_host *host, struct lh_reader reader,
     struct saved_lease lease;
     int64_t latest = (int64_t)header->saved_at + host->config.timing.max_ttl.ns;
     for (uint32_t i = 0; i < header->record_count; i++)
-        if (!read_record(&reader, &record))
+        if (!read_record(&reader, header, latest_deadline(host, header), &record))
             return false;
     for (uint32_t i = 0; i < header->lease_count; i++) {
         if (!read_lease(&reader, &lease) ||
@@ -256,7 +265,7 @@ static bool open_leases(struct lh_host *host, struct lh_reader reader, const str
     struct lh_acceptor_record record;
     struct saved_lease lease;
     for (uint32_t i = 0; i < header->record_count; i++)
-        read_record(&reader, &record);
+        read_record(&reader, header, INT64_MAX, &record);
     for (uint32_t i = 0; i < header->lease_count; i++) {
         if (!read_lease(&reader, &lease) || !lh_proposer_holds(&lease.proposer, now))
             continue;
@@ -276,7 +285,7 @@ static void take_body(struct lh_host *host, struct lh_reader reader, const struc
     struct lh_acceptor_record record;
     struct saved_lease lease;
     for (uint32_t i = 0; i < header->record_count; i++) {
-        bool fits = read_record(&reader, &record) &&
+        bool fits = read_record(&reader, header, INT64_MAX, &record) &&
                     lh_acceptors_restore(&host->machine.acceptors, &record);
         LH_ASSERT(fits);
     }

@@ -135,6 +135,4 @@ void lh_session_answer(struct lh_host *host, const struct lh_request *request,
     struct lh_writer reply = lh_reply_begin(effects);
     lh_lease_write_result(&reply, session->protocol, host, request, result);
     lh_reply_end(effects, request->session, &reply);
-    if (!session->handling && more_waits(session))
-        effects->again = true;
 }

@@ -61,8 +61,8 @@ void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice
 void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_instant now,
                       struct lh_host_effects *effects);
 
-// Writes a result to the session whose request it answers. Sets effects->again if the session sent
-// more meanwhile: hand in no bytes to go on.
+// Writes a result to the session whose request it answers, which may have sent more meanwhile: hand
+// in no bytes to go on.
 void lh_session_answer(struct lh_host *host, const struct lh_request *request,
                        const struct lh_result *result, struct lh_host_effects *effects);
 

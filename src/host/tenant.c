@@ -759,15 +759,15 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
                            struct lh_host_effects *effects)
 {
     uint32_t id = request->lease;
-    struct lh_lease *lease = lease_of(host, id);
     if (request->kind ==
         LH_REQUEST_RELEASE) { // the renewal's outcome did not come: let go all the same
         struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
         answering_remove(host, tenant, request);
-        if (tenant->token == request->token)
-            lh_proposer_abandon(&lease->proposer);
         request->lease = 0;
-        lh_tenant_release(host, request, now, effects);
+        if (held_by(host, request, now, effects) != 0) {
+            answer_released(host, request, now, effects);
+            let_go(host, id, now, effects);
+        }
         return;
     }
     if (request->kind == LH_REQUEST_RENEW && answer_decided(host, id, request, now, effects))

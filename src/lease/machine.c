@@ -169,6 +169,7 @@ void lh_machine_close(struct lh_machine *machine, struct lh_lease *lease)
 {
     LH_ASSERT(lease->want == LH_WANT_NOTHING);
     LH_ASSERT(lease->proposer.held == LH_BALLOT_NONE);
+    LH_ASSERT(lease->proposer.phase == LH_IDLE); // Accepts in flight are not forgotten
     lh_wheel_cancel(&machine->wheel, &lease->timer);
     uint32_t *link = bucket_of(machine, lease->key);
     while (*link != lease->id)
@@ -243,7 +244,8 @@ void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
     lh_machine_ceiling_tick(machine, now, effects);
     struct lh_wheel_timer *timer = NULL;
     for (unsigned handled = 0; handled < LH_LEASE_TIMERS_A_STEP; handled++) {
-        if (!lh_wheel_expire(&machine->wheel, now, &timer))
+        if (!lh_wheel_turn(&machine->wheel, now, LH_LEASE_MOVES_A_TIMER) ||
+            !lh_wheel_expire(&machine->wheel, now, &timer))
             break;
         struct lh_lease *lease =
             (struct lh_lease *)(void *)((uint8_t *)timer - offsetof(struct lh_lease, timer));

@@ -95,6 +95,7 @@ struct lh_send {
 };
 
 #define LH_LEASE_TIMERS_A_STEP 16
+#define LH_LEASE_MOVES_A_TIMER 256 // entries of the wheel that may move before the next is due
 #define LH_LEASE_SENDS_MAX (LH_LEASE_TIMERS_A_STEP * 2 * LH_MEMBERS_MAX)
 #define LH_LEASE_NOTICES_MAX (LH_LEASE_TIMERS_A_STEP * 3 + 4)
 

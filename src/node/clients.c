@@ -254,14 +254,19 @@ static bool clear_socket_path(const char *path, struct lh_error *error)
                             "socket = %s is longer than the %zu bytes a socket path may have", path,
                             sizeof address.sun_path - 1);
     strcpy(address.sun_path, path);
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool used =
-        probe >= 0 && connect(probe, (const struct sockaddr *)&address, sizeof address) == 0;
-    if (probe >= 0)
-        close(probe);
-    if (used)
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe < 0)
+        return lh_error_set(error, "socket = %s cannot be looked at: %s", path, strerror(errno));
+    int answer = connect(probe, (const struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    close(probe);
+    if (answer == 0 || answer == EAGAIN)
         return lh_error_set(error, "another daemon listens at socket = %s: give each its own",
                             path);
+    if (answer != ECONNREFUSED)
+        return lh_error_set(error,
+                            "socket = %s exists, and whether another daemon listens there cannot "
+                            "be told: %s: remove it if none does, or name another",
+                            path, strerror(answer));
     unlink(path);
     return true;
 }

@@ -24,6 +24,8 @@
 #define EXIT_TROUBLE 1
 #define STORE_PATIENCE_MS 2000
 
+#define NOT_ARMED ((struct lh_instant){-1})
+
 struct daemon {
     uv_loop_t loop;
     struct lh_node_config *config;
@@ -213,7 +215,7 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     (void)events;
     if (read(daemon->timer_file, &expirations, sizeof expirations) < 0 && errno == EAGAIN)
         return;
-    daemon->armed = LH_PAST; // whatever comes next must be armed anew
+    daemon->armed = NOT_ARMED; // whatever comes next must be armed anew
     lh_driver_timer(daemon->driver);
 }
 
@@ -429,7 +431,7 @@ int lh_daemon_run(struct lh_node_config *config, const char *version, struct lh_
 {
     static struct daemon daemon; // large, and there is one a process
     daemon.config = config;
-    daemon.armed = LH_NEVER;
+    daemon.armed = LH_NEVER; // as a new timer is
     lh_log_open(STDERR_FILENO, config->log_level);
     signal(SIGPIPE, SIG_IGN);
     uv_loop_init(&daemon.loop);

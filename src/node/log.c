@@ -85,7 +85,8 @@ static void append(struct text *text, const char *bytes, size_t size)
         size = room;
         text->cut = true;
     }
-    memcpy(text->bytes + text->used, bytes, size);
+    if (size > 0)
+        memcpy(text->bytes + text->used, bytes, size);
     text->used += size;
 }
 
@@ -177,8 +178,8 @@ static void append_argument(struct text *value, char letter, struct conversion c
     switch (letter) {
     case 's': {
         const char *string = va_arg(*arguments, const char *);
-        if (conversion.precision >= 0)
-            append(value, string, strnlen(string, (size_t)conversion.precision));
+        if (conversion.precision >= 0) // none of it may be at NULL
+            append(value, string, string ? strnlen(string, (size_t)conversion.precision) : 0);
         else
             append_string(value, string);
         return;

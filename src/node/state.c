@@ -57,13 +57,15 @@ static uint8_t *take_file(const char *path, size_t *ret_size, struct lh_error *e
             lh_error_set(error, "%s cannot be opened: %s", path, strerror(errno));
         return NULL;
     }
-    if (unlink(path) != 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (unlink(path) != 0 || fstat(file, &status) != 0) {
         lh_error_set(error, "%s cannot be taken over: %s", path, strerror(errno));
+    } else if (!S_ISREG(status.st_mode)) {
+        lh_error_set(error, "%s is no regular file, and was removed", path);
     } else {
         *ret_size = (size_t)status.st_size;
         bytes = malloc(*ret_size + 1);
         if (bytes == NULL || !read_whole(file, bytes, *ret_size)) {
-            lh_error_set(error, "%s cannot be read", path);
+            lh_error_set(error, "%s cannot be read: %s", path, strerror(errno));
             free(bytes);
             bytes = NULL;
         }
@@ -82,8 +84,9 @@ bool lh_state_restore(const struct lh_node_config *config, struct lh_host *host,
     uint8_t *bytes = take_file(path, &size, error);
     if (bytes == NULL)
         return false;
-    const char *reason = "the clock cannot be told from another";
-    if (bind_clock(&binding, error))
+    struct lh_error unbound;
+    const char *reason = unbound.text;
+    if (bind_clock(&binding, &unbound))
         reason = lh_host_restore(host, lh_clock_now(), &binding, lh_slice_of(bytes, size));
     free(bytes);
     return reason == NULL || lh_error_set(error, "%s is not used: %s", path, reason);

@@ -99,7 +99,9 @@ static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo 
 
 static void look_up_names(struct lh_udp *udp)
 {
-    static const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_ADDRCONFIG};
+    const struct addrinfo hints = {.ai_family = own_member(udp->config)->address.socket.ss_family,
+                                   .ai_socktype = SOCK_DGRAM,
+                                   .ai_flags = AI_ADDRCONFIG};
     for (size_t i = 0; i < udp->config->member_count; i++) {
         struct lh_udp_name *name = &udp->names[i];
         struct lh_address *address = &udp->config->members[i].address;

@@ -90,8 +90,12 @@ bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error 
     if (file < 0)
         return lh_error_set(error, "%s: %s: mount /proc", BOOT_ID_PATH, strerror(errno));
     const ssize_t size = read(file, text, sizeof(text));
+    if (size < 0)
+        lh_error_set(error, "%s: %s", BOOT_ID_PATH, strerror(errno));
     close(file);
-    if (size < 0 || !lh_kernel_boot_id_parse(text, (size_t)size, ret_id))
+    if (size < 0)
+        return false;
+    if (!lh_kernel_boot_id_parse(text, (size_t)size, ret_id))
         return lh_error_set(error, "%s: does not hold a boot id", BOOT_ID_PATH);
     return true;
 }

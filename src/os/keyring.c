@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -266,6 +268,35 @@ size_t lh_keyring_format(const struct lh_keyring *keyring, char out[LH_KEYRING_T
     return size;
 }
 
+static bool write_all(int file, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        const ssize_t written = write(file, bytes, size);
+        if (written < 0)
+            return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+// Makes the name of a new file durable.
+static bool sync_directory(const char *path)
+{
+    char copy[PATH_MAX];
+    if (strlen(path) >= sizeof(copy)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    strcpy(copy, path);
+    const int directory = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return false;
+    const bool good = fsync(directory) == 0;
+    close(directory);
+    return good;
+}
+
 bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struct lh_error *error)
 {
     char text[LH_KEYRING_TEXT_MAX];
@@ -278,7 +309,7 @@ bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struc
     if (file < 0)
         return lh_error_set(error, "%s: %s", path, strerror(errno));
     const size_t size = lh_keyring_format(keyring, text);
-    const bool good = write(file, text, size) == (ssize_t)size && fsync(file) == 0;
+    const bool good = write_all(file, text, size) && fsync(file) == 0 && sync_directory(path);
     if (!good) {
         lh_error_set(error, "%s: cannot be written: %s", path, strerror(errno));
         unlink(path);

@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 51
+plan 53
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=3s; done
@@ -69,9 +69,11 @@ check 'at another node too' eval 'exits 0 2 acquire cli --ttl 3s --holder me && 
 check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 3s
 check 'renew with another token: 76' exits 76 1 renew cli --token $((token + 256)) --holder me
 check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 acquire cli --wait 500ms --holder you
+check 'renewed' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
 check 'get --json' eval 'exits 0 2 get cli --json && json "it.status === \"held\" && it.token === $token"'
 check 'list --json' eval 'exits 0 3 list --prefix cl --json && json "it.leases.length === 1 && it.leases[0].name === \"cli\""'
 check 'list as a table' eval 'exits 0 3 list && [[ $out == *NAME*cli* ]]'
+check 'renewed again' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
 check 'release at another node' exits 0 2 release cli --token "$token" --holder me
 check 'released again: 76' exits 76 2 release cli --token "$token" --holder me
 check 'a TTL of 300 ms is granted as such' eval 'exits 0 1 acquire short --ttl 300ms --json && json "it.ttl_ms === 300"'

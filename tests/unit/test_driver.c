@@ -115,6 +115,42 @@ static void test_pipelined_commands_go_on(void **state)
     cluster_close(cluster);
 }
 
+// 64 clients are answered at once, and each has sent commands ahead that make the node ask itself
+// hundreds of questions.
+static void test_clients_do_not_fill_what_a_node_says_to_itself(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 128);
+    static unsigned clients[64];
+    static char ahead[4096];
+    uint64_t token = acquire(cluster, cluster_connect(cluster, 0), "x");
+    size_t used = 0;
+    while (used < sizeof ahead - 200) {
+        used += (size_t)snprintf(ahead + used, sizeof ahead - used, "SUBSCRIBE");
+        for (unsigned i = 0; i < 16; i++)
+            used += (size_t)snprintf(ahead + used, sizeof ahead - used, " lease:%c", 'a' + (char)i);
+        used += (size_t)snprintf(ahead + used, sizeof ahead - used, "\r\nUNSUBSCRIBE\r\n");
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        char renewal[64];
+        int size = snprintf(renewal, sizeof renewal, "LEASE RENEW x %llu me TTL 5s\r\n",
+                            (unsigned long long)token);
+        clients[i] = cluster_connect(cluster, 0);
+        cluster_cork(cluster, clients[i], true);
+        cluster_send_bytes(cluster, clients[i], renewal, (size_t)size);
+        cluster_send_bytes(cluster, clients[i], ahead, used);
+        cluster_cork(cluster, clients[i], false);
+    }
+    cluster_run(cluster, 100);
+    assert_int_equal(lh_driver_counters(cluster->processes[0].driver)->self_full, 0);
+    for (unsigned i = 0; i < 64; i++)
+        assert_true(cluster->clients[clients[i]].open);
+    unsigned other = cluster_connect(cluster, 0);
+    cluster_call(cluster, other, "LEASE GET x");
+    expect_status(cluster, other, "held");
+    cluster_close(cluster);
+}
+
 // --- timers ---
 
 #define LEASES 40
@@ -277,6 +313,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_many_renew_at_another_node),
         cmocka_unit_test(test_many_renewals_are_lost),
         cmocka_unit_test(test_pipelined_commands_go_on),
+        cmocka_unit_test(test_clients_do_not_fill_what_a_node_says_to_itself),
         cmocka_unit_test(test_everything_is_due_at_once),
         cmocka_unit_test(test_reservations_wait_for_a_disk),
         cmocka_unit_test(test_counters_end),
