@@ -12,6 +12,11 @@ test:
 lint:
 	tools/install-packages build test
 	tools/lint
+prove:
+	tools/install-packages build test
+	tools/prove
+check-all: build
+	build/leasehold check --all --json --spill build >build/check-all.json
 fuzz:
 	tools/install-packages build test
 	tools/build fuzz
@@ -20,4 +25,4 @@ install: build
 	tools/build install
 clean:
 	rm -rf build
-.PHONY: demo build test lint fuzz install clean
+.PHONY: demo build test lint prove check-all fuzz install clean
