@@ -41,7 +41,7 @@ static bool attempts(const struct lh_closed_step *step, uint32_t p, uint32_t bal
                      enum lh_closed_phase phase)
 {
     const uint8_t *row = lh_closed_from_p(step, p);
-    return row[LH_CP_PHASE] == phase && row[LH_CP_BALLOT] == ballot;
+    return p < step->config->proposers && row[LH_CP_PHASE] == phase && row[LH_CP_BALLOT] == ballot;
 }
 
 // A1.
@@ -58,6 +58,9 @@ static void deliver_prepare(struct lh_closed_step *step, uint32_t a, uint32_t ba
     row[LH_CA_PROMISED] = (uint8_t)ballot;
     if (attempts(step, p, ballot, LH_C_PREPARING) && is_open(step, p, reported))
         row[LH_CA_OPEN] |= (uint8_t)(1u << p);
+    if (step->config->prompt && !lh_closed_weak(step, LH_WEAKEN_LATE_TIMER) &&
+        attempts(step, p, ballot, LH_C_PREPARING) && lh_closed_has_quorum(step, p, LH_CA_OPEN))
+        lh_closed_send_accept(step, p);
     note_answer(step, row, sent[LH_CB_DURATION], LH_WEAKEN_CEILING_PROMISE);
     lh_closed_commit(step, of(LH_ACT_DELIVER_PREPARE, a, ballot, 0));
 }
@@ -192,24 +195,28 @@ static void drop_saved(struct lh_closed_step *step, uint8_t *row)
     row[LH_CA_SAVED_EXCLUSION] = 0;
 }
 
-// A4/T3: down with everything forgotten, and up again into the quarantine.
+// A4/T3: down with everything forgotten, and up again into the quarantine. Under Prompt both are
+// one step: one that stays down for long answers as little as one that crashes again and again.
 static void crash(struct lh_closed_step *step, uint32_t a)
 {
     const uint8_t *before = lh_closed_from_a(step, a);
+    const uint8_t silence =
+        step->config->ceiling ? before[LH_CA_CEILING] : step->config->quarantine;
     lh_closed_begin(step);
     uint8_t *row = lh_closed_a(step, a);
     if (before[LH_CA_POWER] == LH_C_DOWN) {
         row[LH_CA_POWER] = LH_C_UP;
-        row[LH_CA_SILENCE] =
-            step->config->ceiling ? before[LH_CA_CEILING] : step->config->quarantine;
+        row[LH_CA_SILENCE] = silence;
         lh_closed_commit(step, of(LH_ACT_RESTART_ACCEPTOR, a, 0, 0));
         return;
     }
     if (!(step->closed->crashable & 1u << a))
         return;
-    row[LH_CA_POWER] = LH_C_DOWN;
+    row[LH_CA_POWER] = step->config->prompt ? LH_C_UP : LH_C_DOWN;
     lose_memory(step, row);
     drop_saved(step, row);
+    if (step->config->prompt)
+        row[LH_CA_SILENCE] = silence;
     lh_closed_commit(step, of(LH_ACT_CRASH_ACCEPTOR, a, 0, 0));
 }
 

@@ -28,45 +28,68 @@ static void toggle(struct lh_fp *hash, const struct lh_fp *word)
     hash->low ^= word->low;
 }
 
-static const struct lh_fp *row_words(const struct lh_model *model, uint32_t a, uint32_t variable,
-                                     uint8_t value)
+// The words of the first variable of an acceptor's row.
+static const struct lh_fp *row_words(const struct lh_model *model, uint32_t a)
 {
     const struct lh_closed *closed = model->private;
     const uint32_t of = closed->sortable && model->config.symmetry ? 0 : a;
-    return lh_layout_variable_word(&model->layout, lh_closed_acceptor(&model->config, of, variable),
-                                   value);
+    return lh_layout_variable_word(&model->layout, lh_closed_acceptor(&model->config, of, 0), 0);
 }
 
-static void hash_row(const struct lh_model *model, uint32_t a, const uint8_t *row,
-                     struct lh_fp *ret_lanes)
+// Hashes `count` variables. The number of lanes is a constant wherever this is called, so that the
+// inner loop has none.
+static inline void hash_variables(const struct lh_fp *words, const uint8_t *values, uint32_t count,
+                                  uint32_t lanes, struct lh_fp *lane)
 {
-    const uint32_t lanes = model->layout.lanes;
-    memset(ret_lanes, 0, lanes * sizeof *ret_lanes);
-    for (uint32_t i = 0; i < LH_CA_VARIABLES; i++) {
-        const struct lh_fp *words = row_words(model, a, i, row[i]);
-        for (uint32_t lane = 0; lane < lanes; lane++)
-            toggle(&ret_lanes[lane], &words[lane]);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lh_fp *word = words + ((size_t)i * LH_CLOSED_VALUES + values[i]) * lanes;
+        for (uint32_t l = 0; l < lanes; l++)
+            toggle(&lane[l], &word[l]);
+    }
+}
+
+// Exchanges the words of those that changed.
+static inline void follow_variables(const struct lh_fp *words, const uint8_t *from,
+                                    const uint8_t *to, uint32_t count, uint32_t lanes,
+                                    struct lh_fp *lane)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (from[i] == to[i])
+            continue;
+        const struct lh_fp *old = words + ((size_t)i * LH_CLOSED_VALUES + from[i]) * lanes;
+        const struct lh_fp *new = words + ((size_t)i * LH_CLOSED_VALUES + to[i]) * lanes;
+        for (uint32_t l = 0; l < lanes; l++) {
+            toggle(&lane[l], &old[l]);
+            toggle(&lane[l], &new[l]);
+        }
+    }
+}
+
+static inline void sum(const struct lh_model *model, const uint8_t *raw, uint32_t lanes,
+                       struct lh_closed_sums *ret)
+{
+    const uint32_t rows = lh_closed_acceptor(&model->config, 0, 0);
+    memset(ret->others, 0, sizeof ret->others);
+    memset(ret->total, 0, sizeof ret->total);
+    hash_variables(model->layout.variable_words, raw, rows, lanes, ret->others);
+    for (uint32_t a = 0; a < model->config.acceptors; a++) {
+        memset(ret->rows[a], 0, sizeof ret->rows[a]);
+        hash_variables(row_words(model, a), raw + lh_closed_acceptor(&model->config, a, 0),
+                       LH_CA_VARIABLES, lanes, ret->rows[a]);
+        for (uint32_t l = 0; l < lanes; l++) {
+            ret->mixed[a][l] = mix(ret->rows[a][l]);
+            ret->total[l].high += ret->mixed[a][l].high;
+            ret->total[l].low += ret->mixed[a][l].low;
+        }
     }
 }
 
 void lh_closed_sum(const struct lh_model *model, const uint8_t *raw, struct lh_closed_sums *ret)
 {
-    const struct lh_check_config *config = &model->config;
-    const uint32_t lanes = model->layout.lanes;
-    const uint32_t rows = lh_closed_acceptor(config, 0, 0);
-    memset(ret, 0, sizeof *ret);
-    for (uint32_t i = 0; i < rows; i++) {
-        const struct lh_fp *words = lh_layout_variable_word(&model->layout, i, raw[i]);
-        for (uint32_t lane = 0; lane < lanes; lane++)
-            toggle(&ret->others[lane], &words[lane]);
-    }
-    for (uint32_t a = 0; a < config->acceptors; a++) {
-        hash_row(model, a, raw + lh_closed_acceptor(config, a, 0), ret->rows[a]);
-        for (uint32_t lane = 0; lane < lanes; lane++) {
-            const struct lh_fp mixed = mix(ret->rows[a][lane]);
-            ret->total[lane].high += mixed.high;
-            ret->total[lane].low += mixed.low;
-        }
+    switch (model->layout.lanes) {
+    case 1: sum(model, raw, 1, ret); break;
+    case 2: sum(model, raw, 2, ret); break;
+    default: sum(model, raw, LH_CLOSED_LANES, ret);
     }
 }
 
@@ -80,61 +103,40 @@ void lh_closed_hash(const struct lh_model *model, const uint8_t *raw, struct lh_
     }
 }
 
-// Exchanges the words of what changed outside the acceptors.
-static void follow_others(const struct lh_closed_step *step, struct lh_fp *lanes)
+static inline void hash_step(const struct lh_closed_step *step, uint32_t lanes,
+                             struct lh_fp *ret_lanes)
 {
-    const struct lh_layout *layout = &step->model->layout;
-    const uint32_t rows = lh_closed_acceptor(step->config, 0, 0);
-    for (uint32_t i = 0; i < rows; i++) {
-        if (step->raw[i] == step->from[i])
+    const struct lh_closed_sums *sums = step->sums;
+    struct lh_fp total[LH_CLOSED_LANES];
+    memcpy(total, sums->total, lanes * sizeof *total);
+    memcpy(ret_lanes, sums->others, lanes * sizeof *ret_lanes);
+    follow_variables(step->model->layout.variable_words, step->from, step->raw,
+                     lh_closed_acceptor(step->config, 0, 0), lanes, ret_lanes);
+    for (uint32_t a = 0; a < step->config->acceptors; a++) {
+        const uint8_t *from = lh_closed_from_a(step, a);
+        const uint8_t *to = lh_closed_a(step, a);
+        struct lh_fp row[LH_CLOSED_LANES];
+        if (memcmp(from, to, LH_CA_VARIABLES) == 0)
             continue;
-        const struct lh_fp *old = lh_layout_variable_word(layout, i, step->from[i]);
-        const struct lh_fp *new = lh_layout_variable_word(layout, i, step->raw[i]);
-        for (uint32_t lane = 0; lane < layout->lanes; lane++) {
-            toggle(&lanes[lane], &old[lane]);
-            toggle(&lanes[lane], &new[lane]);
+        memcpy(row, sums->rows[a], lanes * sizeof *row);
+        follow_variables(row_words(step->model, a), from, to, LH_CA_VARIABLES, lanes, row);
+        for (uint32_t l = 0; l < lanes; l++) {
+            const struct lh_fp mixed = mix(row[l]);
+            total[l].high += mixed.high - sums->mixed[a][l].high;
+            total[l].low += mixed.low - sums->mixed[a][l].low;
         }
     }
-}
-
-static void follow_row(const struct lh_closed_step *step, uint32_t a, struct lh_fp *total)
-{
-    const uint32_t lanes = step->model->layout.lanes;
-    const uint8_t *from = lh_closed_from_a(step, a);
-    const uint8_t *to = lh_closed_a(step, a);
-    struct lh_fp row[LH_CLOSED_LANES];
-    memcpy(row, step->sums->rows[a], lanes * sizeof *row);
-    for (uint32_t i = 0; i < LH_CA_VARIABLES; i++) {
-        if (from[i] == to[i])
-            continue;
-        const struct lh_fp *old = row_words(step->model, a, i, from[i]);
-        const struct lh_fp *new = row_words(step->model, a, i, to[i]);
-        for (uint32_t lane = 0; lane < lanes; lane++) {
-            toggle(&row[lane], &old[lane]);
-            toggle(&row[lane], &new[lane]);
-        }
-    }
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        const struct lh_fp old = mix(step->sums->rows[a][lane]);
-        const struct lh_fp new = mix(row[lane]);
-        total[lane].high += new.high - old.high;
-        total[lane].low += new.low - old.low;
-    }
+    for (uint32_t l = 0; l < lanes; l++)
+        toggle(&ret_lanes[l], &total[l]);
 }
 
 void lh_closed_hash_step(const struct lh_closed_step *step, struct lh_fp *ret_lanes)
 {
-    const uint32_t lanes = step->model->layout.lanes;
-    struct lh_fp total[LH_CLOSED_LANES];
-    memcpy(total, step->sums->total, lanes * sizeof *total);
-    memcpy(ret_lanes, step->sums->others, lanes * sizeof *ret_lanes);
-    follow_others(step, ret_lanes);
-    for (uint32_t a = 0; a < step->config->acceptors; a++) {
-        if (memcmp(lh_closed_from_a(step, a), lh_closed_a(step, a), LH_CA_VARIABLES) != 0)
-            follow_row(step, a, total);
+    switch (step->model->layout.lanes) {
+    case 1: hash_step(step, 1, ret_lanes); break;
+    case 2: hash_step(step, 2, ret_lanes); break;
+    default: hash_step(step, LH_CLOSED_LANES, ret_lanes);
     }
-    for (uint32_t lane = 0; lane < lanes; lane++)
-        toggle(&ret_lanes[lane], &total[lane]);
 }
 
 static uint32_t rename_set(uint32_t set, const uint8_t *names)
@@ -163,8 +165,7 @@ static void rename_variable(const struct lh_check_config *config, const uint8_t 
     }
     if (*variable < acceptors) {
         const uint32_t p = (*variable - proposers) / LH_CP_VARIABLES;
-        *variable =
-            lh_closed_proposer(config, names[p], (*variable - proposers) % LH_CP_VARIABLES);
+        *variable = lh_closed_proposer(config, names[p], (*variable - proposers) % LH_CP_VARIABLES);
         return;
     }
     const uint32_t inner = (*variable - acceptors) % LH_CA_VARIABLES;
@@ -185,7 +186,7 @@ void lh_closed_fill_lanes(struct lh_model *model)
     const struct lh_layout *layout = &model->layout;
     for (uint32_t lane = 1; lane < layout->lanes; lane++) {
         for (uint32_t variable = 0; variable < layout->variable_count; variable++) {
-            for (uint32_t value = 0; value < LH_CHECK_VALUES; value++) {
+            for (uint32_t value = 0; value < layout->values; value++) {
                 uint32_t to = variable;
                 uint32_t renamed = value;
                 rename_variable(&model->config, permutations[lane], &to, &renamed);

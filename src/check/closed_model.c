@@ -39,11 +39,11 @@ static void set_ballot_domains(const struct lh_check_config *config, uint8_t *li
     const uint8_t longest = lh_check_config_longest(config);
     for (uint32_t b = 1; b <= config->ballots; b++) {
         uint8_t *row = limit + lh_closed_ballot(b, 0);
-        row[LH_CB_OWNER] = config->proposers;
+        row[LH_CB_OWNER] = (uint8_t)(config->proposers + 1); // nobody's any more
         row[LH_CB_DURATION] = longest;
         row[LH_CB_ACCEPT_SENT] = 1;
         row[LH_CB_BASE] = config->allow_renewal ? config->ballots : 0;
-        row[LH_CB_RELEASED] = config->allow_release;
+        row[LH_CB_RELEASED] = config->allow_release || config->abandon_release;
         for (uint32_t n = 0; n < config->extends; n++)
             row[LH_CB_EXTEND + n] = longest;
     }
@@ -97,7 +97,7 @@ static uint32_t count_successors(const struct lh_check_config *config)
     const uint32_t durations = (uint32_t)__builtin_popcount(config->durations);
     const uint32_t per_message = 3u + config->extends;
     return config->ballots * config->acceptors * per_message +
-           config->proposers * (config->ballots * durations + 7u + durations) +
+           config->proposers * (config->ballots * durations + 8u + durations) +
            config->acceptors * (5u + 8u) + 1u;
 }
 
@@ -129,6 +129,7 @@ bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *
     set_proposer_domains(config, layout->limit);
     set_acceptor_domains(config, layout->limit);
     model->max_successors = count_successors(config);
+    layout->values = LH_CLOSED_VALUES;
     if (lh_layout_open(layout, lh_closed_lanes(config), 0)) {
         lh_closed_fill_lanes(model);
         return true;

@@ -9,6 +9,10 @@
 // per proposer, "its answer counts", and SendAccept and Activate remain steps of their own that may
 // be taken late or never.
 //
+// `Prompt=true` leaves delays out that others stand for: an Accept is sent as soon as it may be
+// (it may still arrive at any time, or never), and a restart follows its crash (which may come
+// again). It finds the same verdicts in shorter traces and fewer states, for the largest searches.
+//
 // An acceptor's row holds everything that is particular to it, the bits included, so the order of
 // the rows says nothing; the few permutations of proposers are tried (closed_hash.c).
 #ifndef LH_CHECK_CLOSED_MODEL_H
@@ -19,7 +23,7 @@
 enum { LH_C_MAX_TOKEN, LH_C_TOKEN_BROKEN, LH_C_ROWS };
 
 enum lh_closed_ballot {
-    LH_CB_OWNER, // 0: unused
+    LH_CB_OWNER, // from 1; 0: unused; above all proposers: used, and nobody's any more
     LH_CB_DURATION,
     LH_CB_ACCEPT_SENT,
     LH_CB_BASE, // the lease that its Accept names as renewed

@@ -66,6 +66,28 @@ static void starts(struct lh_closed_step *step, uint32_t p)
     }
 }
 
+void lh_closed_send_accept(const struct lh_closed_step *step, uint32_t p)
+{
+    uint8_t *row = lh_closed_p(step, p);
+    uint8_t *ballot = lh_closed_b(step, row[LH_CP_BALLOT]);
+    row[LH_CP_PHASE] = LH_C_ACCEPTING;
+    if (lh_closed_weak(step, LH_WEAKEN_LATE_TIMER))
+        row[LH_CP_PENDING] = ballot[LH_CB_DURATION];
+    ballot[LH_CB_ACCEPT_SENT] = 1;
+    if (!lh_closed_weak(step, LH_WEAKEN_LIVE_OVERWRITE))
+        ballot[LH_CB_BASE] = row[LH_CP_BASE];
+}
+
+bool lh_closed_has_quorum(const struct lh_closed_step *step, uint32_t p, uint32_t variable)
+{
+    uint32_t set = 0;
+    for (uint32_t a = 0; a < step->config->acceptors; a++) {
+        if (lh_closed_a(step, a)[variable] & 1u << p)
+            set |= 1u << a;
+    }
+    return step->closed->quorum[set];
+}
+
 // P3.
 static void send_accept(struct lh_closed_step *step, uint32_t p)
 {
@@ -75,15 +97,8 @@ static void send_accept(struct lh_closed_step *step, uint32_t p)
         !step->closed->quorum[answers(step, p, LH_CA_OPEN)])
         return;
     lh_closed_begin(step);
-    uint8_t *row = lh_closed_p(step, p);
-    uint8_t *ballot = lh_closed_b(step, row[LH_CP_BALLOT]);
-    row[LH_CP_PHASE] = LH_C_ACCEPTING;
-    if (late)
-        row[LH_CP_PENDING] = ballot[LH_CB_DURATION];
-    ballot[LH_CB_ACCEPT_SENT] = 1;
-    if (!lh_closed_weak(step, LH_WEAKEN_LIVE_OVERWRITE))
-        ballot[LH_CB_BASE] = row[LH_CP_BASE];
-    lh_closed_commit(step, by(LH_ACT_SEND_ACCEPT, p, row[LH_CP_BALLOT]));
+    lh_closed_send_accept(step, p);
+    lh_closed_commit(step, by(LH_ACT_SEND_ACCEPT, p, before[LH_CP_BALLOT]));
 }
 
 // Tokens rise; the greatest granted so far is kept to tell.
@@ -131,6 +146,25 @@ static void abandon(struct lh_closed_step *step, uint32_t p)
     lh_closed_begin(step);
     lh_closed_p(step, p)[LH_CP_PHASE] = LH_C_IDLE;
     lh_closed_commit(step, by(LH_ACT_ABANDON, p, 0));
+}
+
+// AbandonRelease: a fresh attempt, which was built over nothing, is abandoned and its ballot
+// released, so that what it left at some acceptors blocks nobody.
+static void abandon_and_release(struct lh_closed_step *step, uint32_t p)
+{
+    const uint8_t *before = lh_closed_from_p(step, p);
+    const uint32_t ballot = before[LH_CP_BALLOT];
+    if (before[LH_CP_PHASE] != LH_C_ACCEPTING || !step->config->abandon_release ||
+        !step->config->allow_abandon)
+        return;
+    const bool fresh = before[LH_CP_BASE] == 0 && lh_closed_from_b(step, ballot)[LH_CB_BASE] == 0;
+    if (!fresh && !lh_closed_weak(step, LH_WEAKEN_ABANDON_RENEWAL))
+        return;
+    lh_closed_begin(step);
+    lh_closed_b(step, ballot)[LH_CB_RELEASED] = 1;
+    if (!lh_closed_weak(step, LH_WEAKEN_ABANDON_GOES_ON))
+        lh_closed_p(step, p)[LH_CP_PHASE] = LH_C_IDLE;
+    lh_closed_commit(step, by(LH_ACT_ABANDON_RELEASE, p, ballot));
 }
 
 // P6: the attempt in flight goes too.
@@ -213,6 +247,7 @@ void lh_closed_proposer_steps(struct lh_closed_step *step, uint32_t p)
     send_accept(step, p);
     activate(step, p);
     abandon(step, p);
+    abandon_and_release(step, p);
     release(step, p);
     if (before[LH_CP_PHASE] == LH_C_IDLE && before[LH_CP_AUTHORITY] != 0 &&
         before[LH_CP_STAMP] < step->config->extends) {

@@ -11,13 +11,17 @@ struct lh_closed {
     uint8_t longest; // M
 };
 
-enum { LH_CLOSED_LANES = 6 }; // renamings of three proposers
+enum {
+    LH_CLOSED_LANES = 6,  // renamings of three proposers
+    LH_CLOSED_VALUES = 8, // every variable stays below
+};
 
 // The parts of a state's fingerprint, to follow a step from.
 struct lh_closed_sums {
     struct lh_fp others[LH_CLOSED_LANES];
     struct lh_fp rows[LH_CHECK_MAX_ACCEPTORS][LH_CLOSED_LANES];
-    struct lh_fp total[LH_CLOSED_LANES]; // of the rows, each mixed
+    struct lh_fp mixed[LH_CHECK_MAX_ACCEPTORS][LH_CLOSED_LANES];
+    struct lh_fp total[LH_CLOSED_LANES]; // of the mixed
 };
 
 // A step that is being taken: the state before, and the state after in the making.
@@ -45,6 +49,11 @@ void lh_closed_sum(const struct lh_model *model, const uint8_t *raw, struct lh_c
 void lh_closed_hash_step(const struct lh_closed_step *step, struct lh_fp *ret_lanes);
 uint32_t lh_closed_lanes(const struct lh_check_config *config);
 void lh_closed_fill_lanes(struct lh_model *model);
+
+// P3, as part of another step: the proposer's Accept is sent.
+void lh_closed_send_accept(const struct lh_closed_step *step, uint32_t p);
+// Whether these acceptors' rows, in the state in the making, have the proposer's bit at a quorum.
+bool lh_closed_has_quorum(const struct lh_closed_step *step, uint32_t p, uint32_t variable);
 
 // The acceptor side: deliveries, crashes, forgetting (closed_acceptor.c).
 void lh_closed_acceptor_steps(struct lh_closed_step *step, uint32_t a);

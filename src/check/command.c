@@ -18,15 +18,23 @@ enum exit_code {
 };
 
 static const char help[] =
-    "leasehold check [NAME...|--quick|--all]      run recorded configurations\n"
+    "leasehold check [NAME...|--quick|--all]      run recorded configurations (--all: those that "
+    "were\n"
+    "                                             finished)\n"
     "leasehold check --module lease|impl|composition [--set NAME=VALUE]...\n"
     "leasehold check --list [--json]              what is recorded\n"
     "\n"
     "  --set NAME=VALUE      a constant of the TLA+ module, as in MaxTime=3, AllowCrash=true,\n"
     "                        CrashableAcceptors=1,3, Quorums=12,13,23\n"
+    "  --network closed      every message may arrive at any time, any number of times, or "
+    "never,\n"
+    "                        and time has no end; constants and rules of its own\n"
     "  --weaken RULE         late-timer, owner-only-release, scalar-quorum, stale-owner-open, "
-    "quorums\n"
-    "  --symmetry            count states that differ by names only as one\n"
+    "quorums;\n"
+    "                        a name that is none lists them all\n"
+    "  --symmetry            count states that differ by names only as one (--no-symmetry: do "
+    "not;\n"
+    "                        the closed network does by itself)\n"
     "  --trace FILE          draw (.svg) or write (.json) the trace to a violation\n"
     "  --json                one object per configuration\n"
     "  --threads N           default: all cores\n"
@@ -37,6 +45,7 @@ static const char help[] =
     "  --resume FILE         go on from a checkpoint\n"
     "  --time TIME           give up after 90s, 15m, 2h\n"
     "  --expect-violation    exit 0 on a violation, 1 without one\n"
+    "  --conform             make every step with the shipped functions as well, and compare\n"
     "\n"
     "Exit: 0 as expected or recorded, 1 differs from what is recorded, 12 a violation that "
     "nothing\n"
@@ -125,7 +134,8 @@ static double per_second(const struct lh_search_result *result)
     return result->seconds > 0 ? (double)result->distinct / result->seconds : 0;
 }
 
-static void print_json(const struct lh_check_config *config, const struct lh_search_result *result)
+static void print_json(const struct lh_check_config *config, const struct lh_search_options *search,
+                       const struct lh_search_result *result)
 {
     printf("{\"config\":\"%s\",\"module\":\"%s\",\"verdict\":\"%s\",\"invariant\":", config->name,
            lh_check_module_name(config->module), verdict_name(result->verdict));
@@ -135,9 +145,12 @@ static void print_json(const struct lh_check_config *config, const struct lh_sea
     else
         printf(",\"trace_states\":null");
     printf(",\"distinct\":%llu,\"generated\":%llu,\"depth\":%u,\"seconds\":%.3f,"
-           "\"distinct_per_second\":%.0f,\"bytes_per_state\":%.2f,\"threads\":%u}\n",
+           "\"distinct_per_second\":%.0f,\"bytes_per_state\":%.2f,\"threads\":%u",
            (unsigned long long)result->distinct, (unsigned long long)result->generated,
            result->depth, result->seconds, per_second(result), per_state(result), result->threads);
+    if (search->conform)
+        lh_conform_print_json(&result->conform, result->fault, stdout);
+    printf("}\n");
 }
 
 static void print_text(const struct lh_check_config *config, const struct lh_search_result *result)
@@ -180,6 +193,11 @@ static int judge(const struct lh_check_options *options, const struct lh_check_j
                  const struct lh_search_result *result)
 {
     const struct lh_check_row *row = job->row;
+    if (result->invariant == LH_INV_CONFORMANCE) {
+        fprintf(stderr, "leasehold check: %s: the code does not do what the model does: %s\n",
+                job->config.name, result->fault);
+        return options->expect_violation ? EXIT_AS_EXPECTED : EXIT_VIOLATION;
+    }
     if (result->verdict == LH_VERDICT_INCOMPLETE) {
         fprintf(stderr, "leasehold check: %s: incomplete: %s\n", job->config.name, result->reason);
         return EXIT_INCOMPLETE;
@@ -250,13 +268,15 @@ static int run_job(const struct lh_check_options *options, const struct lh_check
     }
     search.expected_distinct = expected_distinct(job);
     const bool may_break = job->row == NULL || job->row->verdict == LH_VERDICT_VIOLATED;
-    search.want_trace =
-        options->trace != NULL || (!options->json && options->job_count == 1 && may_break);
+    search.want_trace = options->trace != NULL || (!options->json && options->job_count == 1 &&
+                                                   (may_break || search.conform));
     lh_search_run(&model, &search, &result);
     if (options->json)
-        print_json(&job->config, &result);
+        print_json(&job->config, &search, &result);
     else
         print_text(&job->config, &result);
+    if (search.conform && !options->json)
+        lh_conform_print(&result.conform, stdout);
     int code = judge(options, job, &result);
     if (result.verdict == LH_VERDICT_VIOLATED && search.want_trace &&
         !show_trace(options, &model, &result) && code == EXIT_AS_EXPECTED)

@@ -11,6 +11,8 @@
 
 enum value_kind { KIND_NUMBER, KIND_FLAG, KIND_ACCEPTORS, KIND_QUORUMS, KIND_DURATIONS };
 
+enum { CLOSED_LONGEST = 7 }; // duration on the closed network
+
 struct constant {
     const char *name;
     enum value_kind kind;
@@ -52,7 +54,7 @@ static const struct constant constants[] = {
     {"RefuseLiveOverwrite", KIND_FLAG, IN_LEASE, FIELD(refuse_live_overwrite), 0, 1},
     {"Values", KIND_NUMBER, IN_COMPOSITION, FIELD(values), 1, 4},
     {"MaxSlot", KIND_NUMBER, IN_COMPOSITION, FIELD(max_slot), 1, 4},
-    {"ProposerDurations", KIND_DURATIONS, IN_CLOSED, FIELD(durations), 1, 7},
+    {"ProposerDurations", KIND_DURATIONS, IN_CLOSED, FIELD(durations), 1, CLOSED_LONGEST},
     {"OneRoundRenewal", KIND_NUMBER, IN_CLOSED, FIELD(extends), 0, 3},
     {"IdleForget", KIND_FLAG, IN_CLOSED, FIELD(idle_forget), 0, 1},
     {"PromiseFloor", KIND_FLAG, IN_CLOSED, FIELD(promise_floor), 0, 1},
@@ -60,6 +62,9 @@ static const struct constant constants[] = {
     {"Ceiling", KIND_FLAG, IN_CLOSED, FIELD(ceiling), 0, 1},
     {"ClientOutlives", KIND_FLAG, IN_CLOSED, FIELD(client_outlives), 0, 1},
     {"AllowReplace", KIND_FLAG, IN_CLOSED, FIELD(allow_replace), 0, 1},
+    {"AbandonRelease", KIND_FLAG, IN_CLOSED, FIELD(abandon_release), 0, 1},
+    {"KeepDead", KIND_FLAG, IN_CLOSED, FIELD(keep_dead), 0, 1},
+    {"Prompt", KIND_FLAG, IN_CLOSED, FIELD(prompt), 0, 1},
     {"LeaseDuration", KIND_NUMBER, IN_COMPOSITION, FIELD(lease_duration), 1, 24},
 };
 
@@ -94,6 +99,8 @@ static const struct {
     {"ceiling-accept", LH_WEAKEN_CEILING_ACCEPT, IN_CLOSED},
     {"ceiling-extend", LH_WEAKEN_CEILING_EXTEND, IN_CLOSED},
     {"ballot-reuse", LH_WEAKEN_BALLOT_REUSE, IN_CLOSED},
+    {"abandon-renewal", LH_WEAKEN_ABANDON_RENEWAL, IN_CLOSED},
+    {"abandon-goes-on", LH_WEAKEN_ABANDON_GOES_ON, IN_CLOSED},
 };
 
 #define RULE_COUNT (sizeof rules / sizeof rules[0])
@@ -306,9 +313,11 @@ bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
         return true;
     }
     int used = snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--weaken %s: the rules are", rule);
-    for (size_t i = 0; i < RULE_COUNT && used > 0 && used < LH_CHECK_ERROR_SIZE; i++)
-        used +=
-            snprintf(ret_error + used, (size_t)(LH_CHECK_ERROR_SIZE - used), " %s", rules[i].name);
+    for (size_t i = 0; i < RULE_COUNT && used > 0 && used < LH_CHECK_ERROR_SIZE; i++) {
+        if (rules[i].modules & (1u << config->module))
+            used += snprintf(ret_error + used, (size_t)(LH_CHECK_ERROR_SIZE - used), " %s",
+                             rules[i].name);
+    }
     return false;
 }
 
@@ -407,6 +416,12 @@ bool lh_check_config_validate(const struct lh_check_config *config,
         snprintf(ret_error, LH_CHECK_ERROR_SIZE,
                  "CrashableAcceptors: %s names an acceptor that is not there; Acceptors is %d", set,
                  config->acceptors);
+        return false;
+    }
+    if (config->module == LH_CHECK_CLOSED && config->quarantine > CLOSED_LONGEST) {
+        snprintf(ret_error, LH_CHECK_ERROR_SIZE,
+                 "Quarantine=%d: the closed network takes up to %d, the longest duration",
+                 config->quarantine, CLOSED_LONGEST);
         return false;
     }
     if (config->module == LH_CHECK_CLOSED)

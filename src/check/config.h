@@ -16,7 +16,7 @@ enum {
     LH_CHECK_MAX_QUORUMS = 31,
     LH_CHECK_MAX_NETWORK = 32,
     LH_CHECK_VALUES = 32, // every variable of a module stays below this
-    LH_CHECK_ERROR_SIZE = 256,
+    LH_CHECK_ERROR_SIZE = 640,
 };
 
 enum lh_check_module {
@@ -54,6 +54,8 @@ enum lh_check_rule {
     LH_WEAKEN_CEILING_EXTEND = 1 << 21,     // F5: not raised before an extend
     LH_WEAKEN_BALLOT_REUSE = 1 << 22,       // P1: a restarted node uses its last ballot again
     LH_WEAKEN_EXTEND_LATE = 1 << 23,        // F3: an extend counts after the lease has ended
+    LH_WEAKEN_ABANDON_RENEWAL = 1 << 24,    // AbandonRelease: of a renewal too
+    LH_WEAKEN_ABANDON_GOES_ON = 1 << 25,    // AbandonRelease: the attempt goes on
 };
 
 struct lh_check_config {
@@ -86,6 +88,9 @@ struct lh_check_config {
     bool clean_restart;
     bool ceiling;
     bool client_outlives;
+    bool abandon_release;
+    bool keep_dead;
+    bool prompt;
     bool allow_replace;
 
     bool timely_dispatch;

@@ -318,6 +318,10 @@ static void describe_closed(const struct lh_model *model, struct lh_action actio
             action.argument, p_after[LH_CP_AUTHORITY]);
         break;
     case LH_ACT_ABANDON: add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt", name); break;
+    case LH_ACT_ABANDON_RELEASE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt and releases b%u", name,
+            action.argument);
+        break;
     case LH_ACT_RELEASE:
         add(text, LH_DESCRIPTION_SIZE, "p%u releases b%u", name, action.argument);
         break;

@@ -28,7 +28,7 @@ static void draw_words(struct lh_layout *layout)
 {
     uint64_t seed = 2012;
     for (uint32_t i = 0; i < layout->variable_count; i++) {
-        for (uint32_t value = 0; value < LH_CHECK_VALUES; value++) {
+        for (uint32_t value = 0; value < layout->values; value++) {
             struct lh_fp *word = lh_layout_variable_word(layout, i, value);
             word->high = next_word(&seed);
             word->low = next_word(&seed);
@@ -45,8 +45,10 @@ bool lh_layout_open(struct lh_layout *layout, uint32_t lanes, uint32_t max_added
 {
     LH_ASSERT_LE(layout->variable_count, LH_LAYOUT_MAX_VARIABLES);
     uint32_t bits = 0;
+    if (layout->values == 0)
+        layout->values = LH_CHECK_VALUES;
     for (uint32_t i = 0; i < layout->variable_count; i++) {
-        LH_ASSERT_LT(layout->limit[i], LH_CHECK_VALUES);
+        LH_ASSERT_LT(layout->limit[i], layout->values);
         layout->width[i] = bits_for(layout->limit[i]);
         bits += layout->width[i];
     }
@@ -62,7 +64,9 @@ bool lh_layout_open(struct lh_layout *layout, uint32_t lanes, uint32_t max_added
     LH_ASSERT_LE(layout->stride, LH_LAYOUT_MAX_STRIDE);
     LH_ASSERT_LE(layout->packed_bytes, LH_LAYOUT_MAX_PACKED);
 
-    const size_t variable_words = (size_t)layout->variable_count * LH_CHECK_VALUES * lanes;
+    // A value outside its domain is found out later, by TypeOK: it may read beyond its own words.
+    const size_t variable_words =
+        ((size_t)layout->variable_count * layout->values + UINT8_MAX) * lanes;
     layout->variable_words = calloc(variable_words, sizeof(struct lh_fp));
     layout->message_words = calloc((size_t)layout->message_count * lanes + 1, sizeof(struct lh_fp));
     if (layout->variable_words == NULL || layout->message_words == NULL) {

@@ -42,6 +42,8 @@ struct lh_layout {
     uint32_t stride;       // bytes of a raw state, a multiple of 64
     uint32_t packed_bytes; // of a state in the frontier
     uint32_t lanes;
+    uint32_t values; // that a variable has words for: a power of two, above every limit; if 0
+                     // before opening, LH_CHECK_VALUES
     struct lh_fp *variable_words; // [variable][value][lane]
     struct lh_fp *message_words;  // [message][lane]
 
@@ -78,7 +80,7 @@ static inline const uint16_t *lh_layout_network_const(const struct lh_layout *la
 static inline struct lh_fp *lh_layout_variable_word(const struct lh_layout *layout,
                                                     uint32_t variable, uint32_t value)
 {
-    return layout->variable_words + ((size_t)variable * LH_CHECK_VALUES + value) * layout->lanes;
+    return layout->variable_words + ((size_t)variable * layout->values + value) * layout->lanes;
 }
 
 static inline struct lh_fp *lh_layout_message_word(const struct lh_layout *layout, uint32_t message)

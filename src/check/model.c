@@ -88,6 +88,7 @@ const char *lh_action_name(enum lh_action_kind kind)
         [LH_ACT_RESTORE_ACCEPTOR] = "RestoreAcceptor",
         [LH_ACT_RESTORE_PROPOSER] = "RestoreProposer",
         [LH_ACT_REPLACE_ACCEPTOR] = "ReplaceAcceptor",
+        [LH_ACT_ABANDON_RELEASE] = "AbandonAndRelease",
     };
     return names[kind];
 }
@@ -113,6 +114,7 @@ const char *lh_invariant_name(enum lh_invariant invariant)
         [LH_INV_APPLIED_IMPLIES_CHOSEN] = "AppliedImpliesChosen",
         [LH_INV_LOG_PREFIX_CONSISTENCY] = "LogPrefixConsistency",
         [LH_INV_TOKEN_ORDER] = "TokenOrder",
+        [LH_INV_CONFORMANCE] = "Conformance",
     };
     return names[invariant];
 }

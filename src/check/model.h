@@ -46,6 +46,7 @@ enum lh_action_kind {
     LH_ACT_RESTORE_ACCEPTOR,
     LH_ACT_RESTORE_PROPOSER,
     LH_ACT_REPLACE_ACCEPTOR,
+    LH_ACT_ABANDON_RELEASE,
     LH_ACT_KINDS,
 };
 
@@ -76,6 +77,7 @@ enum lh_invariant {
     LH_INV_APPLIED_IMPLIES_CHOSEN,
     LH_INV_LOG_PREFIX_CONSISTENCY,
     LH_INV_TOKEN_ORDER,
+    LH_INV_CONFORMANCE, // not the model's: the shipped code does what the model does (conform.h)
     LH_INV_COUNT,
 };
 
@@ -139,6 +141,8 @@ static inline struct lh_fp lh_model_fingerprint(const struct lh_model *model,
         if (lh_fp_less(lanes[lane], least))
             least = lanes[lane];
     }
+    if (model->layout.lanes > 1) // the least of several are small: spread them out, one to one
+        least.high = (least.high ^ least.high >> 32) * UINT64_C(0x9e3779b97f4a7c15);
     return least;
 }
 

@@ -17,6 +17,7 @@ struct parser {
     bool all;
     bool quick;
     bool symmetry;
+    bool no_symmetry;
     bool closed;
     bool changed; // --set, --weaken or --symmetry: the recorded counts no longer apply
     const char *module;
@@ -91,7 +92,9 @@ enum option_kind {
     OPT_JSON,
     OPT_HELP,
     OPT_SYMMETRY,
+    OPT_NO_SYMMETRY,
     OPT_EXPECT_VIOLATION,
+    OPT_CONFORM,
     OPT_WITH_VALUE,
     OPT_MODULE = OPT_WITH_VALUE,
     OPT_SET,
@@ -118,7 +121,9 @@ static const struct {
     {"--help", OPT_HELP},
     {"-h", OPT_HELP},
     {"--symmetry", OPT_SYMMETRY},
+    {"--no-symmetry", OPT_NO_SYMMETRY},
     {"--expect-violation", OPT_EXPECT_VIOLATION},
+    {"--conform", OPT_CONFORM},
     {"--module", OPT_MODULE},
     {"--set", OPT_SET},
     {"--weaken", OPT_WEAKEN},
@@ -244,7 +249,9 @@ static bool read_arguments(struct parser *parser)
         case OPT_JSON: options->json = true; break;
         case OPT_HELP: options->help = true; break;
         case OPT_SYMMETRY: parser->symmetry = true; break;
+        case OPT_NO_SYMMETRY: parser->no_symmetry = true; break;
         case OPT_EXPECT_VIOLATION: options->expect_violation = true; break;
+        case OPT_CONFORM: options->search.conform = true; break;
         default:
             if (!apply_value(parser, kind, value))
                 return false;
@@ -256,9 +263,17 @@ static bool read_arguments(struct parser *parser)
 // What `--all`, `--quick` or `--module` add to the names given.
 static bool choose_jobs(struct parser *parser)
 {
+    const struct lh_check_options *options = parser->options;
     for (size_t i = 0; i < lh_check_row_count(); i++) {
         const struct lh_check_row *row = lh_check_row_at(i);
-        if ((parser->all || (parser->quick && row->quick)) && !add_job(parser, &row->config, row))
+        char ignored[LH_CHECK_ERROR_SIZE];
+        // Weakened rules are not what ships.
+        if (options->search.conform &&
+            (row->config.weaken != 0 || !lh_conform_possible(&row->config, ignored)))
+            continue;
+        const bool finishes = row->verdict != LH_VERDICT_INCOMPLETE; // else only by its name
+        if (((parser->all && finishes) || (parser->quick && row->quick)) &&
+            !add_job(parser, &row->config, row))
             return false;
     }
     if (parser->module != NULL && parser->options->job_count > 0)
@@ -299,6 +314,8 @@ static bool apply_constants(struct parser *parser, struct lh_check_config *confi
             return complain(parser, "--symmetry", "module composition has no symmetry reduction");
         config->symmetry = true;
     }
+    if (parser->no_symmetry)
+        config->symmetry = false;
     return lh_check_config_validate(config, parser->error);
 }
 
@@ -342,7 +359,8 @@ bool lh_check_options_parse(struct lh_check_options *options, int argc, char **a
         return false;
     for (size_t i = 0; i < options->job_count; i++) {
         struct lh_check_job *job = &options->jobs[i];
-        if (!apply_constants(&parser, &job->config))
+        if (!apply_constants(&parser, &job->config) ||
+            (options->search.conform && !lh_conform_possible(&job->config, ret_error)))
             return false;
         job->counts_comparable = job->row != NULL && !parser.changed &&
                                  job->config.symmetry == job->row->config.symmetry;

@@ -46,6 +46,7 @@ struct worker {
     uint8_t *out; // being filled, for the next level
     struct lh_origin *origins;
     uint32_t out_count;
+    struct lh_conform conform;
 };
 
 struct search {
@@ -74,6 +75,7 @@ struct search {
     _Atomic bool failed; // no memory, or the file
     pthread_mutex_t mutex;
     struct violation violation;
+    char fault[LH_CONFORM_TEXT];
     char reason[LH_CHECK_ERROR_SIZE];
 };
 
@@ -110,6 +112,16 @@ static void report_violation(struct search *search, enum lh_invariant invariant,
         search->violation = (struct violation){invariant, parent, ordinal};
     pthread_mutex_unlock(&search->mutex);
     atomic_store(&search->stop, true);
+}
+
+static void report_fault(struct search *search, const struct lh_conform_fault *fault,
+                         uint64_t parent)
+{
+    pthread_mutex_lock(&search->mutex);
+    if (search->violation.invariant == LH_INV_NONE)
+        snprintf(search->fault, sizeof search->fault, "%s", fault->text);
+    pthread_mutex_unlock(&search->mutex);
+    report_violation(search, LH_INV_CONFORMANCE, parent, fault->ordinal);
 }
 
 static uint64_t memory_used(const struct search *search)
@@ -208,6 +220,8 @@ static void expand_block(struct worker *worker)
                          worker->block_raw);
         lh_model_hash(model, worker->block_raw, worker->block_lanes);
         batch->parent = state;
+        if (search->options->conform && !lh_conform_state(&worker->conform, worker->block_raw))
+            report_fault(search, &worker->conform.fault, worker->block_first + state);
         model->expand(model, worker->block_raw, worker->block_lanes, batch);
         for (uint32_t i = before; i < batch->count; i++) {
             worker->fingerprints[i] =
@@ -407,6 +421,8 @@ static bool open_worker(struct search *search, uint32_t index)
     worker->origins = calloc(search->next->segment_states, sizeof(struct lh_origin));
     if (worker->block_raw != NULL)
         memset(worker->block_raw, 0, layout->stride);
+    if (search->options->conform && !lh_conform_open(&worker->conform, search->model))
+        return false;
     return lh_batch_open(&worker->batch, search->model, capacity) && worker->fingerprints != NULL &&
            worker->block_raw != NULL && worker->block_lanes != NULL && worker->out != NULL &&
            worker->origins != NULL;
@@ -415,6 +431,7 @@ static bool open_worker(struct search *search, uint32_t index)
 static void close_worker(struct worker *worker)
 {
     lh_batch_close(&worker->batch);
+    lh_conform_close(&worker->conform);
     free(worker->fingerprints);
     free(worker->block_raw);
     free(worker->block_lanes);
@@ -514,16 +531,23 @@ static void fill_result(const struct search *search, struct lh_search_result *re
     result->invariant = search->violation.invariant;
     snprintf(result->reason, sizeof result->reason, "%s", search->reason);
     result->verdict = LH_VERDICT_PASS;
+    snprintf(result->fault, sizeof result->fault, "%s", search->fault);
+    for (uint32_t i = 0; i < search->threads; i++)
+        lh_conform_add(&result->conform, &search->workers[i].conform.counts);
+    // What does not conform may be a state that refuses too little: then no step leads further.
+    const bool no_step =
+        result->invariant == LH_INV_CONFORMANCE && search->violation.ordinal == LH_CONFORM_NO_STEP;
     if (result->invariant != LH_INV_NONE) {
         result->verdict = LH_VERDICT_VIOLATED;
-        result->trace_states = search->depth + 1;
+        result->trace_states = search->depth + (no_step ? 0 : 1);
     } else if (atomic_load(&search->failed) || !search->done) {
         result->verdict = LH_VERDICT_INCOMPLETE;
     }
     if (result->verdict == LH_VERDICT_VIOLATED && search->depth < LH_TRACE_MAX &&
         lh_history_choices(&search->history, search->depth - 1, search->violation.parent,
                            result->choices)) {
-        result->choices[search->depth - 1] = search->violation.ordinal;
+        if (!no_step)
+            result->choices[search->depth - 1] = search->violation.ordinal;
         result->has_trace = true;
     }
 }

@@ -3,6 +3,7 @@
 #ifndef LH_CHECK_SEARCH_H
 #define LH_CHECK_SEARCH_H
 
+#include "check/conform.h"
 #include "check/model.h"
 
 enum lh_verdict { LH_VERDICT_PASS, LH_VERDICT_VIOLATED, LH_VERDICT_INCOMPLETE };
@@ -19,6 +20,7 @@ struct lh_search_options {
     const char *resume;          // NULL: from the initial state
     uint32_t time_limit_seconds; // 0: none
     bool want_trace;
+    bool conform;  // compare every step with the shipped code
     bool progress; // a line on standard error
 };
 
@@ -35,6 +37,8 @@ struct lh_search_result {
     uint32_t threads;
     double collision_probability;     // that two states looked alike
     char reason[LH_CHECK_ERROR_SIZE]; // why it is incomplete, and what to do
+    struct lh_conform_counts conform;
+    char fault[LH_CONFORM_TEXT]; // what does not conform
     bool has_trace;
     uint8_t choices[LH_TRACE_MAX]; // trace_states - 1 of them: which successor each time
 };

@@ -129,7 +129,7 @@ void lh_symmetry_fill(struct lh_model *model)
         if (!find_permutation(lease, lane, &g))
             return;
         for (uint32_t variable = 0; variable < layout->variable_count; variable++) {
-            for (uint32_t value = 0; value < LH_CHECK_VALUES; value++) {
+            for (uint32_t value = 0; value < layout->values; value++) {
                 uint32_t to = variable;
                 uint32_t renamed = value;
                 rename_variable(model, &g, &to, &renamed);

@@ -27,6 +27,7 @@ static const struct lh_command commands[] = {
     {"dev", lh_dev_command, "start a cluster on this machine to try things on"},
     {"demo", lh_demo_command, "show three nodes, a kill and a stop, and check that no two held"},
     {"check", lh_check_command, "search the protocol's states for a violation"},
+    {"witness", lh_witness_command, "show each known failure, and the rule that stops it"},
     {"help", help_command, "show this, or the help of a command"},
     {"version", version_command, "print the version"},
     {"demo-beat", lh_demo_beat_command, NULL},

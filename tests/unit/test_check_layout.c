@@ -70,12 +70,12 @@ static void walk(const struct lh_check_config *config)
     assert_non_null(lanes);
     model.init(&model, raw);
     for (uint32_t step = 0; step < STEPS; step++) {
-        lh_layout_hash(layout, raw, lanes);
+        lh_model_hash(&model, raw, lanes);
         batch.count = 0;
         model.expand(&model, raw, lanes, &batch);
         for (uint32_t i = 0; i < batch.count; i++) {
             const uint8_t *successor = batch.raw + (size_t)i * layout->stride;
-            lh_layout_hash(layout, successor, lanes + layout->lanes);
+            lh_model_hash(&model, successor, lanes + layout->lanes);
             assert_memory_equal(lanes + layout->lanes, batch.lanes + (size_t)i * layout->lanes,
                                 layout->lanes * sizeof *lanes);
             assert_true(lh_layout_in_domain(layout, successor));

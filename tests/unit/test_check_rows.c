@@ -249,7 +249,8 @@ static void translate(struct replayer *r, const uint8_t *from, struct lh_action 
 static void the_paper_s_own_rules_fail_in_the_bounded_module_too(void **state)
 {
     (void)state;
-    const struct lh_check_config config = closed("live-overwrite", NULL);
+    // With the owner of every ballot, which names the sender of its messages.
+    const struct lh_check_config config = closed("live-overwrite", "KeepDead=true", NULL);
     struct lh_search_result result;
     struct lh_model model;
     struct lh_trace trace;

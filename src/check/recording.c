@@ -1,0 +1,310 @@
+// A reader for exactly the lines that the daemon writes. It knows every field, so that a field that
+// was edited into another name is noticed and not skipped.
+#include "check/recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const whats[LH_RECORDED_WHATS] = {
+    [LH_RECORDED_OTHER] = "",
+    [LH_RECORDED_SEND] = "send",
+    [LH_RECORDED_RECEIVE] = "receive",
+    [LH_RECORDED_ADMITTED] = "admitted",
+    [LH_RECORDED_QUARANTINE] = "quarantine",
+    [LH_RECORDED_GRANTED] = "granted",
+    [LH_RECORDED_RENEWED] = "renewed",
+    [LH_RECORDED_LOST] = "lost",
+    [LH_RECORDED_RELEASED] = "released",
+};
+
+static const char *const other_events[] = {"started",         "joining",   "serving",
+                                           "peer-up",         "peer-down", "peer-refused",
+                                           "refused-by-peer", "halted",    "revoked"};
+
+static const char *const kinds[LH_RECORDED_KINDS] = {
+    [LH_RECORDED_NONE] = "",
+    [LH_RECORDED_PREPARE] = "prepare",
+    [LH_RECORDED_PROMISE] = "promise",
+    [LH_RECORDED_ACCEPT] = "accept",
+    [LH_RECORDED_ACCEPTED] = "accepted",
+    [LH_RECORDED_EXTEND] = "extend",
+    [LH_RECORDED_EXTENDED] = "extended",
+    [LH_RECORDED_REJECTED] = "rejected",
+    [LH_RECORDED_RELEASE] = "release",
+    [LH_RECORDED_WAKE] = "wake",
+};
+
+struct cursor {
+    const char *at;
+    const char *wrong; // NULL: nothing so far
+};
+
+static bool take(struct cursor *cursor, char wanted)
+{
+    if (*cursor->at != wanted) {
+        cursor->wrong = "not a line of a recording";
+        return false;
+    }
+    cursor->at++;
+    return true;
+}
+
+// A string without its quotes; escapes are kept as they are. What does not fit is cut off.
+static bool take_string(struct cursor *cursor, char *ret_text, size_t size)
+{
+    size_t used = 0;
+    if (!take(cursor, '"'))
+        return false;
+    for (; *cursor->at != '"'; cursor->at++) {
+        if (*cursor->at == '\0')
+            return take(cursor, '"');
+        if (*cursor->at == '\\' && cursor->at[1] != '\0') {
+            if (used + 1 < size)
+                ret_text[used++] = *cursor->at;
+            cursor->at++;
+        }
+        if (used + 1 < size)
+            ret_text[used++] = *cursor->at;
+    }
+    ret_text[used] = '\0';
+    return take(cursor, '"');
+}
+
+static bool take_number(struct cursor *cursor, uint64_t *ret_value)
+{
+    char *end = NULL;
+    if (*cursor->at < '0' || *cursor->at > '9') {
+        cursor->wrong = "a whole number is missing";
+        return false;
+    }
+    *ret_value = strtoull(cursor->at, &end, 10);
+    cursor->at = end;
+    return true;
+}
+
+static uint64_t find_word(const char *text, const char *const *words, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    }
+    return 0;
+}
+
+static bool is_event(const char *text)
+{
+    for (size_t i = 0; i < sizeof other_events / sizeof other_events[0]; i++) {
+        if (strcmp(text, other_events[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_key(const char *text, uint64_t ret_key[2])
+{
+    char half[17] = "";
+    if (strlen(text) != 32 || strspn(text, "0123456789abcdef") != 32)
+        return false;
+    memcpy(half, text, 16);
+    ret_key[0] = strtoull(half, NULL, 16);
+    ret_key[1] = strtoull(text + 16, NULL, 16);
+    return true;
+}
+
+static bool take_text_field(struct cursor *cursor, const char *name, struct lh_recorded *event)
+{
+    char text[64];
+    if (!take_string(cursor, text, sizeof text))
+        return false;
+    if (strcmp(name, "event") == 0) {
+        event->what = (enum lh_recorded_what)find_word(text, whats, LH_RECORDED_WHATS);
+        if (event->what == LH_RECORDED_OTHER && !is_event(text))
+            cursor->wrong = "there is no such event";
+    } else if (strcmp(name, "kind") == 0 || strcmp(name, "refused") == 0) {
+        const uint64_t kind = find_word(text, kinds, LH_RECORDED_KINDS);
+        *(name[0] == 'k' ? &event->message.kind : &event->message.refused) = kind;
+        if (kind == LH_RECORDED_NONE)
+            cursor->wrong = "there is no such message";
+    } else if (strcmp(name, "key") == 0) {
+        if (!parse_key(text, event->message.key))
+            cursor->wrong = "a key has 32 hexadecimal digits";
+    } else if (strcmp(name, "text") == 0) {
+        event->is_new = strcmp(text, "new") == 0;
+    } else if (strcmp(name, "name") != 0 && strcmp(name, "holder") != 0) {
+        cursor->wrong = "there is no such field";
+    }
+    return cursor->wrong == NULL;
+}
+
+static bool take_number_field(struct cursor *cursor, const char *name, struct lh_recorded *event)
+{
+    uint64_t ignored = 0;
+    uint64_t node = 0;
+    uint64_t at = 0;
+    const struct {
+        const char *name;
+        uint64_t *to;
+    } fields[] = {
+        {"node", &node},
+        {"n", &event->n},
+        {"at", &at},
+        {"from", &event->message.from},
+        {"to", &event->message.to},
+        {"ballot", &event->message.ballot},
+        {"base", &event->message.base},
+        {"promised", &event->message.promised},
+        {"reported", &event->message.reported},
+        {"stamp", &event->message.stamp},
+        {"ttl_ns", &event->message.ttl_ns},
+        {"exclusion_ns", &event->message.exclusion_ns},
+        {"number", &event->number},
+        {"token", &event->token},
+        {"until", &event->until},
+        {"peer", &ignored},
+        {"generation", &ignored},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(name, fields[i].name) != 0)
+            continue;
+        if (!take_number(cursor, fields[i].to))
+            return false;
+        if (fields[i].to == &node)
+            event->node = (uint32_t)node;
+        if (fields[i].to == &at)
+            event->at = (int64_t)at;
+        return true;
+    }
+    cursor->wrong = "there is no such field";
+    return false;
+}
+
+static const char *parse_line(const char *line, struct lh_recorded *event)
+{
+    struct cursor cursor = {.at = line};
+    char name[32];
+    take(&cursor, '{');
+    while (cursor.wrong == NULL) {
+        if (!take_string(&cursor, name, sizeof name) || !take(&cursor, ':'))
+            break;
+        if (*cursor.at == '"' ? !take_text_field(&cursor, name, event)
+                              : !take_number_field(&cursor, name, event))
+            break;
+        if (*cursor.at == '}') {
+            cursor.at++;
+            break;
+        }
+        if (!take(&cursor, ','))
+            break;
+    }
+    if (cursor.wrong != NULL)
+        return cursor.wrong;
+    if (strcmp(cursor.at, "\n") != 0 && *cursor.at != '\0')
+        return "something stands behind the object";
+    if (event->node == 0 || event->node > 63 || event->n == 0)
+        return "node or n is missing";
+    const bool lease = event->what >= LH_RECORDED_GRANTED;
+    const bool message = event->what == LH_RECORDED_SEND || event->what == LH_RECORDED_RECEIVE;
+    const uint64_t peer = event->what == LH_RECORDED_SEND ? event->message.to : event->message.from;
+    if (event->message.from > 63 || event->message.to > 63)
+        return "nodes go up to 63 here";
+    if (message && (event->message.kind == LH_RECORDED_NONE || peer == 0))
+        return "a message needs kind and peer";
+    if (!message && (event->message.kind != LH_RECORDED_NONE || event->message.ballot != 0))
+        return "an event that is no message has the fields of one";
+    if (lease != (event->token != 0) && event->what != LH_RECORDED_OTHER)
+        return "a token, and what is granted, renewed, lost or released, belong together";
+    if ((lease || message) && event->message.key[0] == 0 && event->message.key[1] == 0)
+        return "a key is missing";
+    return NULL;
+}
+
+static bool append(struct lh_recording *recording, const struct lh_recorded *event)
+{
+    if (recording->count == recording->capacity) {
+        const size_t capacity = recording->capacity == 0 ? 1024 : 2 * recording->capacity;
+        struct lh_recorded *events =
+            realloc(recording->events, capacity * sizeof(struct lh_recorded));
+        if (events == NULL)
+            return false;
+        recording->events = events;
+        recording->capacity = capacity;
+    }
+    recording->events[recording->count++] = *event;
+    return true;
+}
+
+bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_t file,
+                       char *ret_error, size_t error_size)
+{
+    char line[8192];
+    uint32_t number = 0;
+    const char *wrong = NULL;
+    FILE *stream = fopen(path, "re");
+    if (stream == NULL) {
+        snprintf(ret_error, error_size, "%s: cannot be opened", path);
+        return false;
+    }
+    while (wrong == NULL && fgets(line, sizeof line, stream) != NULL) {
+        struct lh_recorded event = {.file = file, .line = ++number};
+        if (strchr(line, '\n') == NULL && feof(stream))
+            break; // the daemon was killed while it wrote
+        wrong = parse_line(line, &event);
+        if (wrong != NULL)
+            break;
+        recording->recorders |= UINT64_C(1) << event.node;
+        recording->nodes |= UINT64_C(1) << event.node | UINT64_C(1) << event.message.from |
+                            UINT64_C(1) << event.message.to;
+        if (event.what == LH_RECORDED_SEND)
+            event.message.from = event.node;
+        if (event.what == LH_RECORDED_RECEIVE)
+            event.message.to = event.node;
+        if (!append(recording, &event))
+            wrong = "no memory left";
+    }
+    recording->nodes &= ~UINT64_C(1);
+    if (wrong != NULL)
+        snprintf(ret_error, error_size, "%s:%u: %s", path, number, wrong);
+    fclose(stream);
+    return wrong == NULL;
+}
+
+static const struct lh_recorded *sorting;
+
+static int compare_keys(const void *left, const void *right)
+{
+    const uint64_t *a = sorting[*(const uint32_t *)left].message.key;
+    const uint64_t *b = sorting[*(const uint32_t *)right].message.key;
+    if (a[0] != b[0])
+        return a[0] < b[0] ? -1 : 1;
+    return a[1] == b[1] ? 0 : a[1] < b[1] ? -1 : 1;
+}
+
+bool lh_recording_finish(struct lh_recording *recording)
+{
+    uint32_t *order = malloc((recording->count + 1) * sizeof *order);
+    if (order == NULL)
+        return false;
+    for (uint32_t i = 0; i < recording->count; i++)
+        order[i] = i;
+    sorting = recording->events;
+    qsort(order, recording->count, sizeof *order, compare_keys);
+    recording->names = 1; // 0: events without a name
+    for (size_t i = 0; i < recording->count; i++) {
+        struct lh_recorded *event = &recording->events[order[i]];
+        if (event->message.key[0] == 0 && event->message.key[1] == 0)
+            continue;
+        if (i > 0 && compare_keys(&order[i - 1], &order[i]) == 0)
+            event->name = recording->events[order[i - 1]].name;
+        else
+            event->name = recording->names++;
+    }
+    free(order);
+    return true;
+}
+
+void lh_recording_close(struct lh_recording *recording)
+{
+    free(recording->events);
+    recording->events = NULL;
+}

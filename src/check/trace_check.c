@@ -1,0 +1,63 @@
+// `leasehold trace check FILES...`: whether what daemons recorded is a behaviour of the protocol,
+// and if not, the first event of a node that cannot be.
+#include "check/trace_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "check/recording_judge.h"
+
+enum { EXIT_ALLOWED = 0, EXIT_NOT_ALLOWED = 1, EXIT_USAGE = 64, FILES_MOST = 256 };
+
+static const char help[] =
+    "leasehold trace check FILE...\n"
+    "\n"
+    "Reads what daemons recorded (record = FILE), one or more files, at best those of all nodes,\n"
+    "and decides whether it is a behaviour of the protocol: the order of steps within each node,\n"
+    "and every message received was sent. Names the first event that cannot be, and the rule.\n"
+    "\n"
+    "Exit: 0 it is, 1 it is not, 64 usage, or a file that is no recording.\n";
+
+static int check_files(int count, char **paths)
+{
+    struct lh_recording recording = {0};
+    const struct lh_recorded *event = NULL;
+    char text[512] = "";
+    int code = EXIT_ALLOWED;
+    for (int i = 0; i < count && code == EXIT_ALLOWED; i++) {
+        if (!lh_recording_read(&recording, paths[i], (uint32_t)i, text, sizeof text)) {
+            fprintf(stderr, "leasehold trace: %s\n", text);
+            code = EXIT_USAGE;
+        }
+    }
+    if (code == EXIT_ALLOWED && !lh_recording_finish(&recording)) {
+        fprintf(stderr, "leasehold trace: the machine has no memory left\n");
+        code = EXIT_USAGE;
+    }
+    if (code == EXIT_ALLOWED && !lh_recording_judge(&recording, &event, text)) {
+        if (event != NULL)
+            printf("%s:%u: node %u, n %llu: %s\n", paths[event->file], event->line, event->node,
+                   (unsigned long long)event->n, text);
+        code = event != NULL ? EXIT_NOT_ALLOWED : EXIT_USAGE;
+    } else if (code == EXIT_ALLOWED) {
+        printf("allowed: %zu events of %d nodes, %u names\n", recording.count,
+               __builtin_popcountll(recording.recorders),
+               recording.names == 0 ? 0 : recording.names - 1);
+    }
+    lh_recording_close(&recording);
+    return code;
+}
+
+int lh_trace_command(int argc, char **argv)
+{
+    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        return EXIT_ALLOWED;
+    }
+    if (argc < 3 || strcmp(argv[1], "check") != 0 || argc - 2 > FILES_MOST) {
+        fprintf(stderr, "leasehold trace: give check and the files to be checked; see "
+                        "leasehold trace --help\n");
+        return EXIT_USAGE;
+    }
+    return check_files(argc - 2, argv + 2);
+}

@@ -1,0 +1,237 @@
+#!/bin/bash
+# run-tests: timeout 900
+# `leasehold check` as it ships. The quick rows, each a case, against numbers written down here: they were
+# recorded by TLC from the paper's modules, and nothing of ours made them. Then what a user may try: constants
+# typed in, quorums, symmetry, little memory, little time, a search in three parts, a frontier on disk, traces,
+# and values that make no sense.
+#
+#     test_check.sh [GROUP...]    everything, or the groups of cases (the functions at the end) named
+set -uo pipefail
+check="${LEASEHOLD_BUILD:-build}/leasehold check"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0
+
+# verdict STATUS NAME: one TAP line; on failure with the last output.
+verdict() {
+    number=$((number + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
+    [ "$1" -eq 0 ] || cat "$scratch/out" "$scratch/err" | tail -n 20 | sed 's/^/# /'
+}
+
+# gives STATUS TEXT ARGUMENT...: check ends with that status and says TEXT, on either stream.
+gives() {
+    local wanted=$1 text=$2 status=0
+    # shellcheck disable=SC2086 # two words
+    $check "${@:3}" >"$scratch/out" 2>"$scratch/err" || status=$?
+    echo "status $status, expected $wanted and: $text" >>"$scratch/err"
+    [ $status -eq "$wanted" ] && cat "$scratch/out" "$scratch/err" | sed '$d' | grep -qF -- "$text"
+}
+
+# counts DISTINCT GENERATED DEPTH: what the JSON of a passing configuration says.
+counts() { echo "\"distinct\":$1,\"generated\":$2,\"depth\":$3,"; }
+# breaks STATES [INVARIANT]: likewise of a violated one.
+breaks() { echo "\"verdict\":\"violated\",\"invariant\":\"${2:-LeaseExclusivity}\",\"trace_states\":$1,"; }
+
+# row NAME EXPECTED
+row() {
+    gives 0 "$2" "$1" --json
+    verdict $? "$1"
+}
+
+quick_rows() {
+    row base "$(counts 573975 1992396 29)"
+    row renew-release "$(counts 7717 22158 29)"
+    row crash-restart "$(counts 10059404 59115853 36)"
+    row drift "$(counts 19656 87561 21)"
+    row quarantine-equals-proposer23 "$(counts 9867548 57995085 37)"
+    row redeliver "$(counts 1857563 12054516 27)"
+    row renew-release-stale "$(counts 204050 675110 39)"
+    row paxos-lease-paxos "$(counts 2095 4414 20)"
+    row unsafe-quarantine12 "$(breaks 25)"
+    row late-timer "$(breaks 27)"
+    row late-timer-tcp "$(breaks 27)"
+    row owner-only-release "$(breaks 36)"
+    row scalar-quorum-counting "$(breaks 18)"
+    row impl-timely-r-dominant "$(breaks 26)"
+    row closed-paper-release "$(breaks 33)"
+    row closed-exclusion-set "$(breaks 22)"
+    row closed-floor-lost "$(breaks 21 TokenOrder)"
+    none_is_left_out
+    verdict $? 'no quick row is left out here'
+}
+
+# Every row that calls itself quick is in the list above, or is one of ours on the closed network.
+none_is_left_out() {
+    $check --list | awk '/, quick/ && !/^closed-/ { print $1 }' >"$scratch/out"
+    : >"$scratch/err"
+    while IFS= read -r name; do
+        grep -q "^    row $name " "$0" || echo "$name is not here" >>"$scratch/err"
+    done <"$scratch/out"
+    [ -s "$scratch/out" ] && [ ! -s "$scratch/err" ]
+}
+
+closed_rows() {
+    local name
+    for name in $($check --list | awk '/^closed-.*, quick/ { print $1 }'); do
+        gives 0 "\"config\":\"$name\"" "$name" --json
+        verdict $? "$name"
+    done
+}
+
+set_all() {
+    local constant
+    for constant; do printf '%s\n' --set "$constant"; done
+}
+
+# lease EXPECTED-STATUS TEXT NAME CONSTANT...: the lease module with these constants.
+lease() {
+    local arguments
+    mapfile -t arguments < <(set_all "${@:4}")
+    gives "$1" "$2" --module lease --json "${arguments[@]}"
+    verdict $? "$3"
+}
+
+typed_in() {
+    lease 0 "$(counts 573975 1992396 29)" 'the row base, typed in' Acceptors=3
+    lease 0 "$(counts 573975 1992396 29)" 'majorities, named one by one' Acceptors=3 Quorums=12,13,23
+    lease 0 "$(counts 7717 22158 29)" 'the row renew-release, typed in' \
+        Proposers=1 MaxTime=3 MaxNetwork=3 AllowRelease=true AllowRenewal=true
+    lease 0 "$(counts 19656 87561 21)" 'the row drift, typed in' \
+        Proposers=1 Ballots=1 ProposerDuration=1 MaxNetwork=3 AllowCrash=true
+    # One proposer, one acceptor, one ballot, no time: the first state, six steps, and a stutter at each of seven.
+    lease 0 "$(counts 7 14 7)" 'seven states, counted by hand' Proposers=1 Acceptors=1 Ballots=1 MaxTime=0
+    lease 0 '"verdict":"pass"' 'one acceptor decides alone' Acceptors=3 Quorums=1 MaxTime=1
+    gives 0 "$(counts 7717 22158 29)" renew-release --set MaxTime=3 --json
+    verdict $? 'a row with a constant set to what it is'
+    gives 12 "$(breaks 18)" --module lease --set ProposerDuration=1 --set AcceptorDuration=1 --set Quarantine=0 \
+        --set AllowRedeliver=true --weaken scalar-quorum --json
+    verdict $? 'the row scalar-quorum-counting, typed in'
+}
+
+quorums() {
+    lease 64 '1 and 2 do not intersect' 'quorums that do not intersect are refused' Quorums=1,2
+    gives 12 '"invariant":"LeaseExclusivity"' --module lease --set Quorums=1,2 --weaken quorums --json
+    verdict $? 'and grant two leases where they are not'
+    gives 12 '"invariant":"LeaseExclusivity"' --module lease --set Acceptors=3 --set Quorums=12,3 --weaken quorums --json
+    verdict $? 'a majority and the one outside it'
+    gives 12 '"invariant":"LeaseExclusivity"' --network closed --set Acceptors=3 --set Quorums=12,3 --weaken quorums --json
+    verdict $? 'likewise on the closed network'
+    gives 0 '"verdict":"pass"' --network closed --set Acceptors=3 --set Quorums=1 --set Ballots=2 --json
+    verdict $? 'one acceptor decides alone there too'
+}
+
+# verdicts_agree NAME ARGUMENT...: with and without symmetry reduction; fewer states with it.
+verdicts_agree() {
+    local with without small large
+    # shellcheck disable=SC2086
+    with=$($check "${@:2}" --symmetry --json 2>"$scratch/err")
+    # shellcheck disable=SC2086
+    without=$($check "${@:2}" --no-symmetry --json 2>>"$scratch/err")
+    printf '%s\n%s\n' "$with" "$without" >"$scratch/out"
+    small=$(sed 's/.*"distinct":\([0-9]*\).*/\1/' <<<"$with")
+    large=$(sed 's/.*"distinct":\([0-9]*\).*/\1/' <<<"$without")
+    [ "$(sed 's/,"distinct.*//' <<<"$with")" = "$(sed 's/,"distinct.*//' <<<"$without")" ] && [ "$small" -lt "$large" ]
+    verdict $? "the same verdict with and without symmetry: $1"
+}
+
+symmetry() {
+    verdicts_agree 'base' base
+    verdicts_agree 'a trace of 36' owner-only-release
+    verdicts_agree 'a trace of 18, answers counted' scalar-quorum-counting
+    verdicts_agree 'three proposers' --module lease --set Proposers=3 --set MaxTime=1 --set MaxNetwork=3
+    verdicts_agree 'three acceptors, one may crash' --module lease --set Acceptors=3 --set MaxTime=1 --set MaxNetwork=3 \
+        --set AllowCrash=true --set CrashableAcceptors=2
+    verdicts_agree 'the closed network' closed-rules
+    verdicts_agree 'the closed network, a trace of 20' closed-quarantine-1
+    verdicts_agree 'the closed network, three proposers' --network closed --set Proposers=3 --set Ballots=2
+}
+
+# A search that keeps what nothing reads any more finds the same as one that settles it.
+settled() {
+    local name found
+    for name in closed-promise-floor closed-quarantine-1 closed-paper-release closed-late-renewal-token closed-older-extend; do
+        # shellcheck disable=SC2086
+        found=$($check "$name" --json 2>"$scratch/err" | sed 's/.*\("verdict":.*\),"distinct":.*/\1/')
+        # shellcheck disable=SC2086
+        $check "$name" --set KeepDead=true --json >"$scratch/out" 2>>"$scratch/err"
+        [ -n "$found" ] && grep -qF "$found" "$scratch/out"
+        verdict $? "the same verdict and trace with every value kept: $name"
+    done
+}
+
+limits() {
+    gives 75 '"verdict":"incomplete"' crash-restart --memory 1M --json
+    verdict $? 'too little memory: incomplete, 75'
+    gives 75 'raise --memory' crash-restart --memory 20M
+    verdict $? 'and what to do about it'
+    gives 75 'raise --time' retry --time 1s
+    verdict $? 'too little time: incomplete, 75'
+    gives 0 "$(counts 10059404 59115853 36)" crash-restart --memory 92M --threads 1 --spill "$scratch" --json
+    verdict $? 'a frontier on disk: the numbers of one in memory'
+    gives 75 'made in the directory given to --spill' base --spill "$scratch/nowhere"
+    verdict $? 'a directory for the frontier that is not there'
+}
+
+# The search is stopped twice, and goes on in a third process.
+parts() {
+    local file=$scratch/checkpoint part
+    gives 75 'go' crash-restart --checkpoint "$file" --time 1s --threads 2 --json
+    verdict $? 'stopped in time, with a checkpoint'
+    part=$(sed 's/.*"distinct":\([0-9]*\).*/\1/' "$scratch/out")
+    gives 75 'go' crash-restart --resume "$file" --checkpoint "$file.2" --time 1s --threads 1 --json
+    verdict $? 'gone on, and stopped again'
+    [ "$part" -lt "$(sed 's/.*"distinct":\([0-9]*\).*/\1/' "$scratch/out")" ]
+    verdict $? 'further than before'
+    gives 0 "$(counts 10059404 59115853 36)" crash-restart --resume "$file.2" --threads 2 --spill "$scratch" --json
+    verdict $? 'gone on to the end: the numbers of one search'
+    gives 75 'not a checkpoint of this configuration' base --resume "$file.2"
+    verdict $? 'a checkpoint of another configuration'
+    head -c 1000 "$file.2" >"$file"
+    gives 75 'cut short' crash-restart --resume "$file"
+    verdict $? 'a checkpoint that is cut short'
+    gives 75 'cannot be opened' base --resume "$file.3"
+    verdict $? 'a checkpoint that is not there'
+}
+
+traces() {
+    gives 0 'owns the lease' scalar-quorum-counting --trace "$scratch/trace.json"
+    verdict $? 'a trace in words'
+    [ "$(grep -c '^{"number":' "$scratch/trace.json")" -eq 18 ]
+    verdict $? 'and in JSON, all of its states'
+    gives 0 'owns the lease' scalar-quorum-counting --trace "$scratch/trace.svg" && grep -q '</svg>' "$scratch/trace.svg"
+    verdict $? 'and drawn'
+    gives 0 'owns the lease' closed-quarantine-1
+    verdict $? 'a trace on the closed network'
+}
+
+# wrong TEXT ARGUMENT...: refused with 64 and words that name the value and what would do.
+wrong() {
+    gives 64 "$1" "${@:2}"
+    verdict $? "refused: $1"
+}
+
+refusals() {
+    wrong 'MaxTime=8: give a whole number from 0 to 7' --module lease --set MaxTime=8
+    wrong 'Ballots=six: give a whole number from 1 to 5' --module lease --set Ballots=six
+    wrong 'AllowCrash=maybe: give true or false' --module lease --set AllowCrash=maybe
+    wrong 'there is no such constant' --module lease --set Balots=2
+    wrong 'module lease has no constant RetryTimeout' --module lease --set RetryTimeout=1
+    wrong 'ProposerDuration=3 is above AcceptorDuration=2' --module lease --set ProposerDuration=3
+    wrong 'Quarantine=8: the closed network takes up to 7' --network closed --set Quarantine=8
+    wrong 'ProposerDurations=0: list durations from 1 to 7' --network closed --set ProposerDurations=0
+    wrong 'name acceptors by number' --module lease --set CrashableAcceptors=x
+    wrong '--module takes lease, impl, composition or closed' --module paxos
+    wrong 'the closed network is a search over the lease module' --module impl --network closed
+    wrong 'gravity: the rules are' --network closed --weaken gravity
+    wrong 'no configuration has this name' bass
+    wrong '--memory takes a size' base --memory lots
+    wrong '--time takes a time' base --time 5d
+    gives 64 'abandon-goes-on' --network closed --weaken gravity
+    verdict $? 'the whole list of rules'
+}
+
+for group in "${@:-quick_rows closed_rows typed_in quorums symmetry settled limits parts traces refusals}"; do
+    for part in $group; do $part; done
+done
+echo "1..$number"

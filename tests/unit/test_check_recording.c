@@ -1,0 +1,240 @@
+// Recordings: a grant and a release among three nodes are allowed; every altered line is refused
+// with its rule, and those alterations that are behaviours too (a loss, a redelivery) are not.
+#include "check/recording_judge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "check/trace_check.h"
+
+enum { LINES = 32, SIZE = 256 };
+
+#define KEY "\"key\":\"00000000000000010000000000000002\""
+#define TTL "\"ttl_ns\":1000"
+#define AT(node, n, at) "{\"node\":" #node ",\"n\":" #n ",\"at\":" #at ",\"event\":"
+// Ballot 65793 is counter 1 of node 1, 131330 is counter 2 of node 2.
+static const char *const story[] = {
+    AT(1, 1, 100) "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"}",
+    AT(1, 2, 110) "\"send\",\"to\":2,\"kind\":\"prepare\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(1, 3, 110) "\"send\",\"to\":3,\"kind\":\"prepare\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(1, 4, 120) "\"receive\",\"from\":2,\"kind\":\"promise\"," KEY ",\"ballot\":65793}",
+    AT(1, 5, 121) "\"receive\",\"from\":3,\"kind\":\"promise\"," KEY ",\"ballot\":65793}",
+    AT(1, 6, 121) "\"send\",\"to\":2,\"kind\":\"accept\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(1, 7, 121) "\"send\",\"to\":3,\"kind\":\"accept\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(1, 8, 130) "\"receive\",\"from\":2,\"kind\":\"accepted\"," KEY ",\"ballot\":65793}",
+    AT(1, 9, 131) "\"receive\",\"from\":3,\"kind\":\"accepted\"," KEY ",\"ballot\":65793}",
+    AT(1, 10, 131) "\"granted\"," KEY ",\"token\":65793,\"until\":1110,\"name\":\"a\"}",
+    AT(1, 11, 200) "\"released\"," KEY ",\"token\":65793,\"name\":\"a\"}",
+    AT(1, 12, 200) "\"send\",\"to\":2,\"kind\":\"release\"," KEY ",\"ballot\":65793}",
+    AT(2, 1, 50) "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"}",
+    AT(2, 2, 60) "\"receive\",\"from\":1,\"kind\":\"prepare\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(2, 3, 60) "\"send\",\"to\":1,\"kind\":\"promise\"," KEY ",\"ballot\":65793}",
+    AT(2, 4, 70) "\"receive\",\"from\":1,\"kind\":\"accept\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(2, 5, 70) "\"send\",\"to\":1,\"kind\":\"accepted\"," KEY ",\"ballot\":65793}",
+    AT(2, 6, 150) "\"receive\",\"from\":1,\"kind\":\"release\"," KEY ",\"ballot\":65793}",
+    AT(3, 1, 50) "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"}",
+    AT(3, 2, 60) "\"receive\",\"from\":1,\"kind\":\"prepare\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(3, 3, 60) "\"send\",\"to\":1,\"kind\":\"promise\"," KEY ",\"ballot\":65793}",
+    AT(3, 4, 70) "\"receive\",\"from\":1,\"kind\":\"accept\"," KEY ",\"ballot\":65793," TTL "}",
+    AT(3, 5, 70) "\"send\",\"to\":1,\"kind\":\"accepted\"," KEY ",\"ballot\":65793}",
+};
+
+static char lines[LINES][SIZE];
+static unsigned count;
+
+static void tell(void)
+{
+    count = sizeof story / sizeof story[0];
+    for (unsigned i = 0; i < count; i++)
+        snprintf(lines[i], SIZE, "%s", story[i]);
+}
+
+static void edit(unsigned line, const char *from, const char *to)
+{
+    char *found = strstr(lines[line], from);
+    char rest[SIZE];
+    assert_non_null(found);
+    snprintf(rest, sizeof rest, "%s", found + strlen(from));
+    snprintf(found, SIZE - (size_t)(found - lines[line]), "%s%s", to, rest);
+}
+
+// Leaves a line out, and numbers those behind it again.
+static void leave_out(unsigned line)
+{
+    unsigned n;
+    unsigned node;
+    assert_int_equal(sscanf(lines[line], "{\"node\":%u,\"n\":%u", &node, &n), 2);
+    memmove(lines[line], lines[line + 1], (size_t)(--count - line) * SIZE);
+    for (; line < count; line++, n++) {
+        char old[32];
+        char new[32];
+        snprintf(old, sizeof old, "{\"node\":%u,\"n\":%u,", node, n + 1);
+        snprintf(new, sizeof new, "{\"node\":%u,\"n\":%u,", node, n);
+        if (strncmp(lines[line], old, strlen(old)) != 0)
+            return;
+        edit(line, old, new);
+    }
+}
+
+// Two steps of a node happen in the other order.
+static void exchange(unsigned one, unsigned other)
+{
+    char kept[SIZE];
+    char *first = strstr(lines[one], "\"event\"");
+    char *second = strstr(lines[other], "\"event\"");
+    snprintf(kept, sizeof kept, "%s", first);
+    snprintf(first, SIZE - (size_t)(first - lines[one]), "%s", second);
+    snprintf(second, SIZE - (size_t)(second - lines[other]), "%s", kept);
+}
+
+// Writes what is told into one file and judges it. Returns the rule that is broken, "" if none.
+static const char *judged(void)
+{
+    static char why[512];
+    const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
+    char path[512];
+    struct lh_recording recording = {0};
+    const struct lh_recorded *event;
+    snprintf(path, sizeof path, "%s/recording-%d", directory, (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (unsigned i = 0; i < count; i++)
+        fprintf(file, "%s\n", lines[i]);
+    fclose(file);
+    why[0] = '\0';
+    if (lh_recording_read(&recording, path, 0, why, sizeof why)) {
+        assert_true(lh_recording_finish(&recording));
+        const bool allowed = lh_recording_judge(&recording, &event, why);
+        assert_int_equal(allowed, why[0] == '\0');
+    }
+    lh_recording_close(&recording);
+    unlink(path);
+    return why;
+}
+
+static void expect(const char *words)
+{
+    const char *why = judged();
+    if (words[0] == '\0' ? why[0] != '\0' : strstr(why, words) == NULL)
+        fail_msg("expected '%s', found '%s'", words, why);
+    tell();
+}
+
+static void expect_edited(unsigned line, const char *from, const char *to, const char *words)
+{
+    edit(line, from, to);
+    expect(words);
+}
+
+static void a_grant_and_a_release_are_allowed(void **state)
+{
+    (void)state;
+    tell();
+    expect("");
+}
+
+static void a_loss_and_a_late_answer_are_allowed(void **state)
+{
+    (void)state;
+    tell();
+    leave_out(17); // the Release is lost
+    expect("");
+    leave_out(8); // two of three are enough only with the other two
+    expect("P4: granted for longer");
+}
+
+static void the_proposer_is_held_to_its_rules(void **state)
+{
+    (void)state;
+    tell();
+    expect_edited(4, "\"at\":121", "\"at\":119", "Clock: time runs backwards");
+    expect_edited(5, "\"at\":121", "\"at\":1110", "P3: an Accept at or after td");
+    leave_out(4);
+    expect("P3: an Accept without a quorum");
+    expect_edited(9, "\"until\":1110", "\"until\":1111", "P4: granted for longer");
+    expect_edited(9, "\"until\":1110", "\"until\":131", "P4: granted at or after its end");
+    expect_edited(5, TTL, "\"ttl_ns\":1001", "P1: an attempt has one duration");
+    expect_edited(5, TTL, "\"base\":65793," TTL, "P1: an Accept names another base");
+    leave_out(10);
+    expect("P6: a Release of a lease that is still held");
+    edit(1, "65793", "131330");
+    expect("T4: a request under the ballot of another node");
+}
+
+static void the_acceptor_is_held_to_its_rules(void **state)
+{
+    (void)state;
+    tell();
+    leave_out(13);
+    expect("an answer to nothing");
+    expect_edited(14, "\"ballot\":65793}", "\"ballot\":65793,\"reported\":65793}",
+                  "A1: a lease is reported that is not recorded");
+    // In quarantine it says nothing.
+    expect_edited(12, "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"",
+                  "\"quarantine\",\"number\":20", "A4: a request is answered in quarantine");
+    expect_edited(12, "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"",
+                  "\"quarantine\",\"number\":10", "");
+    // Rejected though nothing stood against it.
+    expect_edited(14, "\"promise\"," KEY ",\"ballot\":65793",
+                  "\"rejected\"," KEY ",\"ballot\":65793,\"refused\":\"prepare\"",
+                  "A1: a Prepare that is not below");
+}
+
+static void the_network_is_held_to_what_was_sent(void **state)
+{
+    (void)state;
+    tell();
+    expect_edited(13, TTL, "\"ttl_ns\":999", "nobody has sent");
+    expect_edited(17, "65793", "196609", "nobody has sent");
+    // An answer comes before the request leaves.
+    exchange(6, 8);
+    expect("nobody has sent");
+}
+
+static void lines_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    tell();
+    expect_edited(2, "\"n\":3", "\"n\":4", "lines are missing");
+    expect_edited(2, "\"to\":3", "\"two\":3", "no such field");
+    expect_edited(2, "\"send\"", "\"sent\"", "no such event");
+    expect_edited(2, "\"prepare\"", "\"prepares\"", "no such message");
+    expect_edited(2, "\"to\":3", "\"to\":64", "go up to 63");
+    expect_edited(2, "\"to\":3,", "", "needs kind and peer");
+    expect_edited(2, "000002\"", "00002\"", "32 hexadecimal digits");
+    expect_edited(9, "\"token\":65793", "\"number\":65793", "belong together");
+    expect_edited(2, "}", "", "not a line");
+    expect_edited(2, "}", "}}", "behind the object");
+}
+
+static void the_command_wants_files(void **state)
+{
+    (void)state;
+    char trace[] = "trace";
+    char check[] = "check";
+    char nowhere[] = "/nowhere/1.record";
+    char *argv[] = {trace, check, nowhere, NULL};
+    assert_int_equal(lh_trace_command(2, argv), 64);
+    assert_int_equal(lh_trace_command(3, argv), 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grant_and_a_release_are_allowed),
+        cmocka_unit_test(a_loss_and_a_late_answer_are_allowed),
+        cmocka_unit_test(the_proposer_is_held_to_its_rules),
+        cmocka_unit_test(the_acceptor_is_held_to_its_rules),
+        cmocka_unit_test(the_network_is_held_to_what_was_sent),
+        cmocka_unit_test(lines_that_are_none_are_refused),
+        cmocka_unit_test(the_command_wants_files),
+    };
+    return cmocka_run_group_tests_name("check_recording", tests, NULL, NULL);
+}
