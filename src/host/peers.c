@@ -1,6 +1,7 @@
 // The other members: see peers.h.
 #include "host/peers.h"
 
+#include "base/hash.h"
 #include "host/host_internal.h"
 
 #include <string.h>
@@ -36,13 +37,9 @@ const char *lh_refusal_text(enum lh_refusal refusal)
                : "for a reason that this version does not know: run one version";
 }
 
-// FNV-1a over the member numbers: only to tell lists apart.
 uint64_t lh_peers_tag(const uint8_t *members, unsigned count)
 {
-    uint64_t tag = UINT64_C(0xcbf29ce484222325);
-    for (unsigned i = 0; i < count; i++)
-        tag = (tag ^ members[i]) * UINT64_C(0x100000001b3);
-    return tag;
+    return lh_hash_bytes(LH_HASH_START, lh_slice_of(members, count));
 }
 
 void lh_peers_init(struct lh_host *host)

@@ -3,6 +3,7 @@
 #include "host/save.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "host/host_internal.h"
 
 static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '1'};
@@ -20,13 +21,10 @@ struct header {
     uint32_t record_count, lease_count;
 };
 
-// FNV-1a: against a torn or damaged file, not against an attacker with access to it.
+// Against a torn or damaged file, not against an attacker with access to it.
 static uint64_t digest(struct lh_slice bytes)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < bytes.size_bytes; i++)
-        sum = (sum ^ bytes.data[i]) * UINT64_C(0x100000001b3);
-    return sum;
+    return lh_hash_bytes(LH_HASH_START, bytes);
 }
 
 size_t lh_host_save_size(const struct lh_host *host)

@@ -2,6 +2,7 @@
 #include "host/tenant.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "host/host_internal.h"
 
 #define TURN_LASTS LH_NS_PER_S
@@ -21,17 +22,9 @@ static bool holds(struct lh_host *host, uint32_t id, struct lh_instant now)
     return lh_proposer_holds(&lease_of(host, id)->proposer, now);
 }
 
-// FNV-1a: tells holders and request ids apart, nothing more.
-static uint64_t hash_bytes(uint64_t hash, struct lh_slice bytes)
-{
-    for (size_t i = 0; i < bytes.size_bytes; i++)
-        hash = (hash ^ bytes.data[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t holder_hash(const struct lh_request *request)
 {
-    return hash_bytes(UINT64_C(0xcbf29ce484222325), lh_request_holder(request)) ^ request->id_hash;
+    return lh_hash_bytes(LH_HASH_START, lh_request_holder(request)) ^ request->id_hash;
 }
 
 static bool is_holder(const struct lh_host *host, const struct lh_tenant *tenant,

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
+
 #define MILLION 1000000
 
 __extension__ typedef __int128 wide;
@@ -414,10 +416,8 @@ static void world_reply(void *context, uint32_t session, struct lh_slice bytes, 
 
 static void hash_name(void *context, struct lh_slice name, uint8_t ret_hash[16])
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = lh_hash_bytes(LH_HASH_START, name);
     (void)context;
-    for (size_t i = 0; i < name.size_bytes; i++)
-        hash = (hash ^ name.data[i]) * UINT64_C(0x100000001b3);
     lh_store_u64(ret_hash, hash ^ hash >> 29);
     lh_store_u64(ret_hash + 8, hash * UINT64_C(0x9e3779b97f4a7c15));
 }
