@@ -38,20 +38,6 @@ void lh_header_read(struct lh_reader *reader, struct lh_header *ret_header)
         lh_reader_fail(reader);
 }
 
-static void write_key(struct lh_writer *writer, struct lh_key key)
-{
-    lh_writer_u64(writer, key.word[0]);
-    lh_writer_u64(writer, key.word[1]);
-}
-
-static struct lh_key read_key(struct lh_reader *reader)
-{
-    struct lh_key key;
-    key.word[0] = lh_reader_u64(reader);
-    key.word[1] = lh_reader_u64(reader);
-    return key;
-}
-
 static void write_span(struct lh_writer *writer, struct lh_duration span)
 {
     lh_writer_u64(writer, (uint64_t)span.ns);
@@ -129,11 +115,11 @@ static void write_body(struct lh_writer *writer, const struct lh_host_message *m
         break;
     case LH_HOST_QUERY:
         lh_writer_u64(writer, message->nonce);
-        write_key(writer, message->key);
+        lh_key_write(writer, message->key);
         break;
     case LH_HOST_STATE:
         lh_writer_u64(writer, message->nonce);
-        write_key(writer, message->key);
+        lh_key_write(writer, message->key);
         lh_writer_u8(writer, message->serving);
         lh_writer_u64(writer, message->ballot);
         write_span(writer, message->exclusion);
@@ -202,11 +188,11 @@ static void read_body(struct lh_reader *reader, struct lh_host_message *message)
         break;
     case LH_HOST_QUERY:
         message->nonce = lh_reader_u64(reader);
-        message->key = read_key(reader);
+        message->key = lh_key_read(reader);
         break;
     case LH_HOST_STATE:
         message->nonce = lh_reader_u64(reader);
-        message->key = read_key(reader);
+        message->key = lh_key_read(reader);
         message->serving = read_flag(reader);
         message->ballot = read_ballot(reader);
         message->exclusion = read_span(reader);

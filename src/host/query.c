@@ -97,11 +97,6 @@ static struct lh_slice name_of(struct lh_host *host, const struct lh_query *quer
     return lh_request_name(lh_request_get(host, query->request));
 }
 
-static enum lh_reason why_no_quorum(const struct lh_host *host)
-{
-    return lh_identity_acts(&host->identity) ? LH_REASON_NO_MAJORITY : LH_REASON_STARTING;
-}
-
 // --- STATE ---
 
 static void ask_state(struct lh_host *host, struct lh_query *query, struct lh_instant now,
@@ -265,7 +260,7 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
         finish_state(host, query, result, now, effects);
     } else if (!lh_before(now, query->ends_at)) {
         result.status = LH_STATUS_NOQUORUM;
-        result.reason = why_no_quorum(host);
+        result.reason = lh_request_why_no_quorum(host);
         finish_state(host, query, result, now, effects);
     } else if (round_over) {
         ask_again(host, query, now, effects);

@@ -24,6 +24,14 @@ const char *lh_reason_text(enum lh_reason reason)
     return texts[reason];
 }
 
+enum lh_reason lh_request_why_no_quorum(const struct lh_host *host)
+{
+    if (!lh_identity_acts(&host->identity))
+        return LH_REASON_STARTING;
+    return host->identity.state == LH_IDENTITY_QUARANTINE ? LH_REASON_QUARANTINE
+                                                          : LH_REASON_NO_MAJORITY;
+}
+
 struct lh_request *lh_request_new(struct lh_host *host, enum lh_request_kind kind,
                                   struct lh_instant now)
 {

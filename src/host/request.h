@@ -137,6 +137,9 @@ struct lh_request *lh_request_new(struct lh_host *host, enum lh_request_kind kin
                                   struct lh_instant now);
 struct lh_request *lh_request_get(struct lh_host *host, uint32_t id);
 
+// What this node knows of why no majority answered.
+enum lh_reason lh_request_why_no_quorum(const struct lh_host *host);
+
 static inline struct lh_slice lh_request_name(const struct lh_request *request)
 {
     return lh_slice_of(request->name, request->name_size);

@@ -35,8 +35,7 @@ size_t lh_host_save_size(const struct lh_host *host)
 
 static void write_record(struct lh_writer *writer, const struct lh_acceptor_record *record)
 {
-    lh_writer_u64(writer, record->key.word[0]);
-    lh_writer_u64(writer, record->key.word[1]);
+    lh_key_write(writer, record->key);
     lh_writer_u64(writer, record->promised);
     lh_writer_u64(writer, record->ballot);
     lh_writer_u64(writer, (uint64_t)record->deadline.ns);
@@ -60,8 +59,7 @@ static void write_lease(struct lh_writer *writer, struct lh_host *host, uint32_t
     uint8_t text[LH_TEXT_BYTES_MAX];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     const struct lh_lease *lease = lh_machine_lease(&host->machine, id);
-    lh_writer_u64(writer, lease->key.word[0]);
-    lh_writer_u64(writer, lease->key.word[1]);
+    lh_key_write(writer, lease->key);
     lh_writer_u64(writer, lease->proposer.ballot);
     lh_writer_u64(writer, lease->proposer.held);
     lh_writer_u64(writer, lease->proposer.token);
@@ -160,8 +158,7 @@ static const char *unbound(const struct lh_host *host, struct lh_instant now,
 static bool read_record(struct lh_reader *reader, const struct header *header, int64_t latest,
                         struct lh_acceptor_record *ret)
 {
-    ret->key.word[0] = lh_reader_u64(reader);
-    ret->key.word[1] = lh_reader_u64(reader);
+    ret->key = lh_key_read(reader);
     ret->promised = lh_reader_u64(reader);
     ret->ballot = lh_reader_u64(reader);
     ret->deadline.ns = (int64_t)lh_reader_u64(reader);
@@ -185,8 +182,7 @@ struct saved_lease {
 static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
 {
     *ret = (struct saved_lease){.revoked = false};
-    ret->key.word[0] = lh_reader_u64(reader);
-    ret->key.word[1] = lh_reader_u64(reader);
+    ret->key = lh_key_read(reader);
     ret->proposer.ballot = lh_reader_u64(reader);
     ret->proposer.held = lh_reader_u64(reader);
     ret->proposer.token = lh_reader_u64(reader);

@@ -156,14 +156,6 @@ static void answer_lost(struct lh_host *host, uint32_t id, struct lh_request *re
     lh_request_answer(host, request, &result, now, effects);
 }
 
-static enum lh_reason why_no_quorum(const struct lh_host *host)
-{
-    if (!lh_identity_acts(&host->identity))
-        return LH_REASON_STARTING;
-    return host->identity.state == LH_IDENTITY_QUARANTINE ? LH_REASON_QUARANTINE
-                                                          : LH_REASON_NO_MAJORITY;
-}
-
 static void tell_event(struct lh_host *host, uint32_t id, enum lh_event_kind kind,
                        struct lh_host_effects *effects)
 {
@@ -767,7 +759,7 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
         return;
     if (request->kind == LH_REQUEST_RENEW) {
         struct lh_result result = {.status = LH_STATUS_NOQUORUM,
-                                   .reason = why_no_quorum(host),
+                                   .reason = lh_request_why_no_quorum(host),
                                    .name = lh_request_name(request),
                                    .token = request->token,
                                    .until_ns = until_for(host, id, request)};
@@ -780,7 +772,8 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
                    is_holder(host, lh_tenant_of(&host->tenants, id), request);
     if (!in_the_way) {
         lh_tenant_cancel(host, request, now, effects);
-        answer_plain(host, request, LH_STATUS_NOQUORUM, why_no_quorum(host), now, effects);
+        answer_plain(host, request, LH_STATUS_NOQUORUM, lh_request_why_no_quorum(host), now,
+                     effects);
         return;
     }
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);

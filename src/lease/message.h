@@ -46,6 +46,18 @@ static inline bool lh_message_is_answer(enum lh_message_kind kind)
            kind == LH_MESSAGE_EXTENDED || kind == LH_MESSAGE_REJECTED;
 }
 
+static inline void lh_key_write(struct lh_writer *writer, struct lh_key key)
+{
+    lh_writer_u64(writer, key.word[0]);
+    lh_writer_u64(writer, key.word[1]);
+}
+
+static inline struct lh_key lh_key_read(struct lh_reader *reader)
+{
+    uint64_t first = lh_reader_u64(reader);
+    return (struct lh_key){{first, lh_reader_u64(reader)}};
+}
+
 // Appends kind, length and body. A writer without room fails and is left for the caller to rewind.
 void lh_message_encode(struct lh_writer *writer, const struct lh_message *message);
 
