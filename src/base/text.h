@@ -8,7 +8,9 @@
 #include "base/slice.h"
 #include "base/time.h"
 
+// Of a lease, and of whoever holds it.
 #define LH_NAME_MAX_BYTES 255
+#define LH_HOLDER_MAX_BYTES 255
 // Room for any 64-bit integer, signed or not, and a terminator.
 #define LH_INTEGER_TEXT_BYTES 21
 

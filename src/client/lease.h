@@ -21,8 +21,6 @@
 #include "client/answer.h"
 #include "client/client.h"
 
-#define LH_HOLDER_MAX_BYTES 255
-
 struct lh_lease {
     char name[LH_NAME_MAX_BYTES + 1];
     char holder[LH_HOLDER_MAX_BYTES + 1];

@@ -52,7 +52,7 @@ bool lh_call_takes_name(struct lh_call *call, struct lh_slice name)
     if (name.size_bytes == 0)
         lh_call_refuse(call, "BADNAME",
                        "the name is empty: name what the lease is for, such as 'backup'", NULL);
-    else if (name.size_bytes > LH_NAME_BYTES_MAX)
+    else if (name.size_bytes > LH_NAME_MAX_BYTES)
         lh_call_refuse(call, "BADNAME", "the name '%' is longer than 255 bytes: shorten it",
                        LH_VALUES(name));
     else if (!lh_utf8_name_valid(name))

@@ -9,8 +9,6 @@
 #include "base/slice.h"
 #include "lease/message.h"
 
-#define LH_PROTOCOL_VERSION 1
-
 struct lh_header {
     uint32_t member_epoch;
     uint64_t members_tag; // of the member numbers

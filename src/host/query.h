@@ -35,7 +35,7 @@ struct lh_query {
     struct lh_duration exclusions[LH_MEMBERS_MAX];
     bool owner_known;
     struct lh_entry owner; // its texts in `holder`
-    uint8_t holder[LH_HOLDER_BYTES_MAX];
+    uint8_t holder[LH_HOLDER_MAX_BYTES];
     // PAGES, CALL
     uint8_t member; // position in the configuration of whoever is asked
     unsigned tries;

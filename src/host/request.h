@@ -5,11 +5,10 @@
 #define LH_HOST_REQUEST_H
 
 #include "base/slice.h"
+#include "base/text.h"
 #include "base/wheel.h"
 #include "host/host.h"
 
-#define LH_NAME_BYTES_MAX 255
-#define LH_HOLDER_BYTES_MAX 255
 #define LH_LIST_BYTES_MAX (48 * 1024)
 
 enum lh_request_kind {
@@ -83,8 +82,8 @@ struct lh_request {
     uint64_t nonce;
     // What was asked.
     uint8_t name_size, holder_size;
-    uint8_t name[LH_NAME_BYTES_MAX];
-    uint8_t holder[LH_HOLDER_BYTES_MAX];
+    uint8_t name[LH_NAME_MAX_BYTES];
+    uint8_t holder[LH_HOLDER_MAX_BYTES];
     struct lh_key key;
     lh_ballot token;         // renew, release
     struct lh_duration ttl;  // acquire, renew: whole ms, 50 ms .. M; renew: 0 = as before

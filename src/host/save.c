@@ -9,7 +9,7 @@
 static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '1'};
 
 #define RECORD_BYTES (6 * 8)
-#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_BYTES_MAX + 2 * 8 + 9 * 8 + 4 + 1)
+#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_MAX_BYTES + 2 * 8 + 9 * 8 + 4 + 1)
 #define HEADER_BYTES_MAX 256
 #define DIGEST_BYTES 8
 
@@ -56,7 +56,7 @@ static uint32_t write_records(struct lh_writer *writer, const struct lh_acceptor
 
 static void write_lease(struct lh_writer *writer, struct lh_host *host, uint32_t id)
 {
-    uint8_t text[LH_TEXT_BYTES_MAX];
+    uint8_t text[LH_TEXT_MAX_BYTES];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     const struct lh_lease *lease = lh_machine_lease(&host->machine, id);
     lh_key_write(writer, lease->key);

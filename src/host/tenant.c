@@ -104,7 +104,7 @@ static int64_t until_for(struct lh_host *host, uint32_t id, const struct lh_requ
 static void answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,
                            struct lh_instant now, struct lh_host_effects *effects)
 {
-    uint8_t holder[LH_TEXT_BYTES_MAX];
+    uint8_t holder[LH_TEXT_MAX_BYTES];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     struct lh_result result = {
         .status = LH_STATUS_GRANTED,
@@ -124,7 +124,7 @@ static void answer_held(struct lh_host *host, uint32_t id, struct lh_request *re
                         enum lh_reason reason, struct lh_instant now,
                         struct lh_host_effects *effects)
 {
-    uint8_t holder[LH_TEXT_BYTES_MAX];
+    uint8_t holder[LH_TEXT_MAX_BYTES];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     const struct lh_lease *lease = lease_of(host, id);
     struct lh_result result = {
@@ -166,9 +166,9 @@ static void tell_event(struct lh_host *host, uint32_t id, enum lh_event_kind kin
     event->ballot = tenant->token;
     event->at = lease->proposer.until;
     event->name =
-        lh_texts_get(&host->tenants.texts, tenant->name, lh_host_arena(effects, LH_TEXT_BYTES_MAX));
+        lh_texts_get(&host->tenants.texts, tenant->name, lh_host_arena(effects, LH_TEXT_MAX_BYTES));
     event->holder = lh_texts_get(&host->tenants.texts, tenant->holder,
-                                 lh_host_arena(effects, LH_TEXT_BYTES_MAX));
+                                 lh_host_arena(effects, LH_TEXT_MAX_BYTES));
 }
 
 // --- the tenant's own clock ---
@@ -515,7 +515,7 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
     struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
     if (lease == NULL || !lh_proposer_holds(&lease->proposer, now))
         return false;
-    uint8_t holder[LH_TEXT_BYTES_MAX];
+    uint8_t holder[LH_TEXT_MAX_BYTES];
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease->id);
     if (!tenant->revoked)
         tell_event(host, lease->id, LH_EVENT_REVOKED, effects);

@@ -96,7 +96,7 @@ void lh_tenant_due(struct lh_host *host, uint32_t id, struct lh_instant now,
                    struct lh_host_effects *effects);
 
 struct lh_texts_of_entry {
-    uint8_t name[LH_TEXT_BYTES_MAX], holder[LH_TEXT_BYTES_MAX];
+    uint8_t name[LH_TEXT_MAX_BYTES], holder[LH_TEXT_MAX_BYTES];
 };
 
 // What this node, as owner, says of a lease it holds. Returns false if it does not hold it. The

@@ -23,7 +23,7 @@
 #include "os/keyring.h"
 
 enum {
-    LH_SEAL_VERSION = 1,
+    LH_SEAL_VERSION = 1, // of all that travels between nodes, the messages inside included
     LH_SEAL_HEADER_BYTES = 44,
     LH_SEAL_OVERHEAD_BYTES = LH_SEAL_HEADER_BYTES + 16,
     LH_SEAL_CLUSTER_TAG_BYTES = 8,
