@@ -1,7 +1,7 @@
 // What the host's files share: its parts, and the requests that travel between them.
 //
 //     session.c   bytes of a client <-> requests and results (RESP)         commands in command_*.c
-//     tenant.c    who holds, waits for, renews and releases a name at this node
+//     tenant*.c   who holds, waits for, renews and releases a name at this node
 //     query.c     questions to the other members: get, list, forwarded renew, release and revoke
 //     watch.c     which session watches which lease
 //     peers.c     what is known of the other members, and whom not to believe
