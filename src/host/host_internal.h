@@ -2,7 +2,7 @@
 //
 //     session.c   bytes of a client <-> requests and results (RESP)         commands in command_*.c
 //     tenant*.c   who holds, waits for, renews and releases a name at this node
-//     query.c     questions to the other members: get, list, forwarded renew, release and revoke
+//     query*.c    questions to the other members: get, list, forwarded renew, release and revoke
 //     watch.c     which session watches which lease
 //     peers.c     what is known of the other members, and whom not to believe
 //     identity.c  this node's own: directory, start number, generation, reservation, ceiling
