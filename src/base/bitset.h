@@ -18,13 +18,6 @@ struct lh_members_set {
 
 #define LH_SET_EMPTY ((struct lh_members_set){0})
 
-// The set {0, .., count - 1}. Takes count <= LH_SET_CAPACITY.
-static inline struct lh_members_set lh_set_of_first(unsigned count)
-{
-    LH_ASSERT(count <= LH_SET_CAPACITY);
-    return (struct lh_members_set){count == 0 ? 0 : UINT32_MAX >> (LH_SET_CAPACITY - count)};
-}
-
 static inline void lh_set_add(struct lh_members_set *set, unsigned member)
 {
     LH_ASSERT(member < LH_SET_CAPACITY);

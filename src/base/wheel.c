@@ -264,7 +264,7 @@ void lh_wheel_init(struct lh_wheel *wheel, struct lh_instant now)
 
 void lh_wheel_cancel(struct lh_wheel *wheel, struct lh_wheel_timer *timer)
 {
-    if (timer->place != 0)
+    if (lh_wheel_is_scheduled(timer))
         take_out(wheel, timer);
 }
 

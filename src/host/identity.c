@@ -251,8 +251,8 @@ static void on_known(struct lh_host *host, unsigned member, const struct lh_host
     if (identity->state == LH_IDENTITY_ANNOUNCING && message->generation >= identity->generation) {
         // Somebody else was here under this generation: ask again.
         identity->state = LH_IDENTITY_ASKING;
-        identity->answered = (struct lh_members_set){0};
-        identity->recorded = (struct lh_members_set){0};
+        identity->answered = LH_SET_EMPTY;
+        identity->recorded = LH_SET_EMPTY;
     }
     if (identity->state != LH_IDENTITY_ASKING)
         return;

@@ -15,16 +15,6 @@
 #define DOUBTS_REPORTED 3
 #define PEER_VALUE_VERSION 1
 
-const char *lh_refusal_name(enum lh_refusal refusal)
-{
-    static const char *const names[] = {
-#define LH_REFUSAL_NAME(name, text) #name,
-        LH_REFUSALS(LH_REFUSAL_NAME)
-#undef LH_REFUSAL_NAME
-    };
-    return refusal < LH_REFUSAL_COUNT ? names[refusal] : "UNKNOWN";
-}
-
 const char *lh_refusal_text(enum lh_refusal refusal)
 {
     static const char *const texts[] = {

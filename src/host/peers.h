@@ -30,7 +30,6 @@ enum lh_refusal {
         LH_REFUSAL_COUNT
 };
 
-const char *lh_refusal_name(enum lh_refusal refusal);
 const char *lh_refusal_text(enum lh_refusal refusal);
 
 struct lh_peer {

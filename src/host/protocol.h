@@ -76,12 +76,6 @@ struct lh_host_message {
     struct lh_slice text;       // PageAsk: prefix; Page: entries
 };
 
-static inline bool lh_host_message_is_answer(enum lh_host_message_kind kind)
-{
-    return kind == LH_HOST_KNOWN || kind == LH_HOST_RECORDED || kind == LH_HOST_REFUSAL ||
-           kind == LH_HOST_STATE || kind == LH_HOST_RETURN || kind == LH_HOST_PAGE;
-}
-
 // Kind, length, body; as lh_message_encode.
 void lh_host_message_encode(struct lh_writer *writer, const struct lh_host_message *message);
 

@@ -26,7 +26,7 @@ static void ask_again(struct lh_host *host, struct lh_query *query, struct lh_in
 {
     query->nonce += UINT64_C(1) << 32;
     query->asked_at = now;
-    query->answered = query->serving = (struct lh_members_set){0};
+    query->answered = query->serving = LH_SET_EMPTY;
     query->owner_known = false;
     ask_state(host, query, now, effects);
 }

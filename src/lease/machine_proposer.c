@@ -192,7 +192,7 @@ void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
     if (outcome == LH_ACQUIRED && lapsed) // P4: a renewal that came too late is a new lease
         lose(machine, lease, effects);
     if (outcome == LH_RENEWED)
-        lease->whole_renewal = lh_set_count(lease->refused) > 0;
+        lease->whole_renewal = !lh_set_is_empty(lease->refused);
     lease->reminders = lh_machine_all_answered(machine, lease) ? 0 : REMINDERS;
     won(machine, lease, outcome, effects);
 }
@@ -358,7 +358,7 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
 static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease,
                               struct lh_instant now, struct lh_lease_effects *effects)
 {
-    if (lh_set_count(lease->refused) == 0)
+    if (lh_set_is_empty(lease->refused))
         return false;
     if (lease->proposer.phase == LH_ACCEPTING)
         return false; // what was accepted would block the next attempt: its answers are worth

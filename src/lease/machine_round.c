@@ -45,8 +45,8 @@ void lh_machine_sent(struct lh_machine *machine, struct lh_lease *lease, struct 
 void lh_machine_begin_round(struct lh_machine *machine, struct lh_lease *lease,
                             struct lh_instant now)
 {
-    lease->answered = (struct lh_members_set){0};
-    lease->refused = (struct lh_members_set){0};
+    lease->answered = LH_SET_EMPTY;
+    lease->refused = LH_SET_EMPTY;
     for (unsigned i = 0; i < LH_MEMBERS_MAX; i++)
         lease->blocked_until[i] = LH_PAST;
     lease->reminders = 0;

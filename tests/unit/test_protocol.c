@@ -255,15 +255,6 @@ static void test_headers(void **state)
     }
 }
 
-static void test_answers(void **state)
-{
-    (void)state;
-    assert_true(lh_host_message_is_answer(LH_HOST_STATE));
-    assert_true(lh_host_message_is_answer(LH_HOST_RETURN));
-    assert_false(lh_host_message_is_answer(LH_HOST_QUERY));
-    assert_false(lh_host_message_is_answer(LH_HOST_CALL));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,7 +267,6 @@ int main(void)
         cmocka_unit_test(test_the_longest_messages_fit),
         cmocka_unit_test(test_entries),
         cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_answers),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
