@@ -6,10 +6,10 @@
 #include "base/hash.h"
 #include "host/host_internal.h"
 
-static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '1'};
+static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '2'};
 
 #define RECORD_BYTES (6 * 8)
-#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_MAX_BYTES + 2 * 8 + 9 * 8 + 4 + 1)
+#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_MAX_BYTES + 2 * 8 + 8 * 8 + 4 + 1)
 #define HEADER_BYTES_MAX 256
 #define DIGEST_BYTES 8
 
@@ -68,7 +68,6 @@ static void write_lease(struct lh_writer *writer, struct lh_host *host, uint32_t
     lh_writer_u64(writer, (uint64_t)lease->ttl.ns);
     lh_writer_u64(writer, (uint64_t)tenant->granted_at.ns);
     lh_writer_u64(writer, (uint64_t)tenant->renewed_at.ns);
-    lh_writer_u64(writer, tenant->id_hash);
     lh_writer_u32(writer, tenant->renewals);
     lh_writer_u8(writer, tenant->revoked);
     lh_writer_slice_u8(writer, lh_texts_get(&host->tenants.texts, tenant->name, text));
@@ -173,7 +172,6 @@ struct saved_lease {
     struct lh_proposer proposer;
     struct lh_duration ttl;
     struct lh_instant granted_at, renewed_at;
-    uint64_t id_hash;
     uint32_t renewals;
     bool revoked;
     struct lh_slice name, holder;
@@ -191,7 +189,6 @@ static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
     ret->ttl.ns = (int64_t)lh_reader_u64(reader);
     ret->granted_at.ns = (int64_t)lh_reader_u64(reader);
     ret->renewed_at.ns = (int64_t)lh_reader_u64(reader);
-    ret->id_hash = lh_reader_u64(reader);
     ret->renewals = lh_reader_u32(reader);
     ret->revoked = lh_reader_u8(reader) != 0;
     ret->name = lh_reader_slice_u8(reader);
@@ -216,7 +213,6 @@ static void take_lease(struct lh_host *host, const struct saved_lease *saved)
     tenant->renewed_at = saved->renewed_at;
     tenant->renewals = saved->renewals;
     tenant->revoked = saved->revoked;
-    tenant->id_hash = saved->id_hash;
     lh_machine_restore_lease(&host->machine, lh_machine_lease(&host->machine, id), &saved->proposer,
                              saved->ttl);
 }

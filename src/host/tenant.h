@@ -17,7 +17,6 @@ struct lh_tenant {
     lh_text name;
     lh_text holder; // 0 unless held
     lh_ballot token;
-    uint64_t id_hash; // of the request that won it
     struct lh_instant granted_at, renewed_at;
     uint32_t renewals;
     bool revoked;

@@ -42,7 +42,6 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
         lh_tenant_let_go(host, id, now, effects);
         return;
     }
-    tenant->id_hash = request->id_hash;
     if (request->id_hash != 0) {
         host->tenants.recent[request->id_hash & (LH_RECENT_IDS - 1)].hash = request->id_hash;
         host->tenants.recent[request->id_hash & (LH_RECENT_IDS - 1)].token = tenant->token;
