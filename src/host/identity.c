@@ -298,9 +298,7 @@ void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer, ui
     struct lh_host_message message = {
         .kind = LH_HOST_KNOWN,
         .generation = generation,
-        .blank = !lh_identity_acts(identity),
         .reservation = identity->reservation,
-        .ceiling_ns = (uint64_t)identity->ceiling.ns,
     };
     lh_host_send(effects, peer->node, &message, 0);
 }

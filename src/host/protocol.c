@@ -100,9 +100,7 @@ static void write_body(struct lh_writer *writer, const struct lh_host_message *m
     case LH_HOST_ASK: lh_writer_bytes(writer, message->directory, 16); break;
     case LH_HOST_KNOWN:
         lh_writer_u8(writer, message->generation);
-        lh_writer_u8(writer, message->blank);
         lh_writer_u64(writer, message->reservation);
-        lh_writer_u64(writer, message->ceiling_ns);
         break;
     case LH_HOST_ANNOUNCE:
         lh_writer_u8(writer, message->generation);
@@ -171,10 +169,8 @@ static void read_body(struct lh_reader *reader, struct lh_host_message *message)
     case LH_HOST_ASK: lh_reader_bytes(reader, message->directory, 16); break;
     case LH_HOST_KNOWN:
         message->generation = lh_reader_u8(reader);
-        message->blank = read_flag(reader);
         message->reservation = lh_reader_u64(reader);
-        message->ceiling_ns = lh_reader_u64(reader);
-        if (message->reservation > LH_COUNTER_MAX || message->ceiling_ns > SPAN_MAX_NS)
+        if (message->reservation > LH_COUNTER_MAX)
             lh_reader_fail(reader);
         break;
     case LH_HOST_ANNOUNCE:
