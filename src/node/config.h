@@ -3,7 +3,7 @@
 // Nothing is guessed: an unknown or repeated key, a bad value, an indented or over-long line is
 // refused with file, line, key, value and what is allowed, because a daemon that misread its timing
 // would be unsafe in silence. One table (config_key.h) gives names, ranges, defaults and help to
-// the parser, the flags, --help and the man page.
+// the parser, the flags and --help.
 #ifndef LH_NODE_CONFIG_H
 #define LH_NODE_CONFIG_H
 
@@ -70,9 +70,8 @@ bool lh_config_read(int count, char *const *arguments, struct lh_node_config *re
 bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_config *ret_config,
                      struct lh_error *error);
 
-// The options for --help; the same as .TP items for a man page.
+// The options for --help.
 void lh_config_write_help(FILE *out);
-void lh_config_write_man(FILE *out);
 
 // What the configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they
 // satisfy.

@@ -1,5 +1,4 @@
-// What the configuration says of itself: --help, the man page's options, and --config-test. See
-// config.h.
+// What the configuration says of itself: --help and --config-test. See config.h.
 #include "node/config.h"
 
 #include <inttypes.h>
@@ -44,50 +43,6 @@ void lh_config_write_help(FILE *out)
             fprintf(out, "; default: %s\n", key->initial);
     }
     fprintf(out, "  --member N=ADDRESS\n        %s\n", member_help);
-}
-
-// roff takes a '-' for a hyphen, and a leading '.' or '\'' for a request.
-static void write_roff(FILE *out, const char *text)
-{
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", out);
-    for (; *text != '\0'; text++) {
-        if (*text == '-')
-            fputs("\\-", out);
-        else if (*text == '\\')
-            fputs("\\e", out);
-        else
-            fputc(*text, out);
-    }
-}
-
-static void write_item(FILE *out, const char *name, const char *value, const char *help)
-{
-    fputs(".TP\n\\fB\\-\\-", out);
-    write_roff(out, name);
-    fputs("\\fR \\fI", out);
-    write_roff(out, value);
-    fputs("\\fR\n", out);
-    write_roff(out, help);
-    fputs(".\n", out);
-}
-
-void lh_config_write_man(FILE *out)
-{
-    for (size_t i = 0; i < LH_CONFIG_KEYS; i++) {
-        const struct lh_config_key *key = &lh_config_keys[i];
-        write_item(out, key->name, placeholder(key->type), key->help);
-        fputs("Want ", out);
-        write_roff(out, key->allowed);
-        if (key->initial == NULL) {
-            fputs("; required.\n", out);
-        } else {
-            fputs("; default: ", out);
-            write_roff(out, key->initial[0] == '\0' ? "off" : key->initial);
-            fputs(".\n", out);
-        }
-    }
-    write_item(out, "member", "N=ADDRESS", member_help);
 }
 
 static void write_inequality(FILE *out, const char *name, struct lh_timing timing,
