@@ -15,6 +15,9 @@
 #define DOUBTS_REPORTED 3
 #define PEER_VALUE_VERSION 1
 
+#define UNKNOWN_REFUSAL "for a reason that this version does not know: run one version"
+#define REFUSES_US "the others refuse this node: "
+
 const char *lh_refusal_text(enum lh_refusal refusal)
 {
     static const char *const texts[] = {
@@ -22,9 +25,17 @@ const char *lh_refusal_text(enum lh_refusal refusal)
         LH_REFUSALS(LH_REFUSAL_TEXT)
 #undef LH_REFUSAL_TEXT
     };
-    return refusal < LH_REFUSAL_COUNT
-               ? texts[refusal]
-               : "for a reason that this version does not know: run one version";
+    return refusal < LH_REFUSAL_COUNT ? texts[refusal] : UNKNOWN_REFUSAL;
+}
+
+const char *lh_refusal_of_us_text(enum lh_refusal refusal)
+{
+    static const char *const texts[] = {
+#define LH_REFUSAL_TEXT(name, text) REFUSES_US text,
+        LH_REFUSALS(LH_REFUSAL_TEXT)
+#undef LH_REFUSAL_TEXT
+    };
+    return refusal < LH_REFUSAL_COUNT ? texts[refusal] : REFUSES_US UNKNOWN_REFUSAL;
 }
 
 uint64_t lh_peers_tag(const uint8_t *members, unsigned count)
@@ -231,10 +242,10 @@ static void on_refusal(struct lh_host *host, struct lh_peer *peer,
     peer->refuses_us_at = now;
     struct lh_event *event = lh_host_event(effects, LH_EVENT_REFUSED);
     event->peer = peer->node;
-    event->text = lh_refusal_text(refusal);
+    event->text = lh_refusal_of_us_text(refusal);
     if (!is_about_life(refusal) || host->halted != NULL)
         return;
-    host->halted = lh_refusal_text(refusal);
+    host->halted = lh_refusal_of_us_text(refusal);
     lh_host_event(effects, LH_EVENT_HALTED)->text = host->halted;
 }
 

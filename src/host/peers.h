@@ -6,8 +6,8 @@
 #include "host/host.h"
 #include "host/protocol.h"
 
-// Why a datagram that is authentic is not believed, and what to do about it. Append only: it goes
-// over the wire.
+// Why a datagram that is authentic is not believed, and what to do about it, as the node that
+// refuses sees it. Append only: it goes over the wire.
 #define LH_REFUSALS(X)                                                                             \
     X(NONE, "")                                                                                    \
     X(MEMBERS,                                                                                     \
@@ -31,6 +31,9 @@ enum lh_refusal {
 };
 
 const char *lh_refusal_text(enum lh_refusal refusal);
+
+// The same, when it is this node that is not believed.
+const char *lh_refusal_of_us_text(enum lh_refusal refusal);
 
 struct lh_peer {
     uint8_t node;
@@ -63,7 +66,8 @@ struct lh_peers {
 
 enum lh_judgement {
     LH_JUDGED_BELIEVED, // its messages count
-    LH_JUDGED_JOINING,  // no generation yet: only Ask and Announce count
+    LH_JUDGED_JOINING,  // no generation yet: only Ask, Announce, Refusal, and Known and Recorded if
+                        // it echoes us, count
     LH_JUDGED_STALE,    // an older life speaks, or it speaks to an older life of ours: dropped
     LH_JUDGED_REFUSED,  // `refused` says why
 };
@@ -85,7 +89,7 @@ enum lh_judgement lh_peers_judge(const struct lh_host *host, const struct lh_pee
 bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, struct lh_slice bytes,
                       struct lh_instant now, struct lh_host_effects *effects);
 
-// Announce and Refusal.
+// Ask, Announce and Refusal.
 void lh_peers_message(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
                       struct lh_instant now, struct lh_host_effects *effects);
 

@@ -45,7 +45,7 @@ const char *lh_status_reason(const struct lh_host *host)
     if (host->halted != NULL)
         return host->halted;
     if (refuser != NULL)
-        return lh_refusal_text(refuser->refuses_us);
+        return lh_refusal_of_us_text(refuser->refuses_us);
     switch (host->identity.state) {
     case LH_IDENTITY_LOADING: return "the data directory is being read";
     case LH_IDENTITY_ASKING: return "waiting for other members to say whether this node is new";

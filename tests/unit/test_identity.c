@@ -543,7 +543,7 @@ static void test_generations_end(void **state)
 static bool halted_for(struct cluster *cluster, unsigned process, enum lh_refusal refusal)
 {
     const char *text = cluster->processes[process].text[LH_EVENT_HALTED];
-    return text != NULL && strcmp(text, lh_refusal_text(refusal)) == 0 &&
+    return text != NULL && strcmp(text, lh_refusal_of_us_text(refusal)) == 0 &&
            lh_host_halted(cluster_host(cluster, process)) == text;
 }
 
