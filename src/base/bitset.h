@@ -1,5 +1,5 @@
 // The set of members that answered one round. A quorum counts distinct members, never messages (P2,
-// A1): counting messages lets one member that answers twice stand for two (18 states to two
+// P4): counting messages lets one member that answers twice stand for two (18 states to two
 // owners). Members are small indices into the layout (0..6), given by the caller's own table and
 // never taken from a message unchecked.
 #ifndef LH_BASE_BITSET_H

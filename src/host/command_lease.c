@@ -9,7 +9,7 @@
 #define TTL_DEFAULT_MS 10000
 #define TIMEOUT_DEFAULT_MS 5000
 #define COUNT_DEFAULT 100
-#define COUNT_MAX 500 // so many, at their longest, fit into one reply
+#define COUNT_MAX 500 // long names end a listing earlier, at LH_LIST_BYTES_MAX
 
 enum {
     OPTION_TTL = 1 << 0,

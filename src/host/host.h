@@ -85,7 +85,7 @@ struct lh_host_reply {
 // What the node logs and --record writes. Each kind fills the fields that name it.
 #define LH_EVENT_KINDS(X)                                                                          \
     X(STARTED, "started")       /* generation, number = start */                                   \
-    X(JOINING, "joining")       /* number = members asked */                                       \
+    X(JOINING, "joining")       /* number = answers needed */                                      \
     X(ADMITTED, "admitted")     /* generation; text "new", "replacement" or "restart" */           \
     X(QUARANTINE, "quarantine") /* number = ns to be served */                                     \
     X(SERVING, "serving")                                                                          \

@@ -94,8 +94,8 @@ static struct lh_duration remains(const struct lh_host *host, const struct lh_qu
     return lh_left(now, lh_learner_expiry(host->config.timing, query->asked_at, said));
 }
 
-// The owner of exactly the agreed ballot said more: not one that let go while the question was on
-// its way.
+// The node of the agreed ballot said more, as owner: not another that let go while the question was
+// on its way. Its token may be of an earlier ballot, since renewals keep it, so nodes are compared.
 static bool owner_speaks(const struct lh_query *query, lh_ballot ballot)
 {
     return query->owner_known && query->owner.node == lh_ballot_node(ballot);

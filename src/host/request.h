@@ -91,7 +91,7 @@ struct lh_request {
     struct lh_duration timeout;    // how long to wait for a quorum
     uint64_t id_hash;              // acquire: of the client's own request id; 0 = none
     uint64_t cursor;               // list
-    uint32_t count;                // list: at most so many
+    uint32_t count;                // list: stop once so many are there; a page may bring more
     struct lh_instant received_at; // the clock read after this very request was received
     struct lh_instant waiting_since;
     // Where it is.

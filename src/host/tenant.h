@@ -33,7 +33,7 @@ struct lh_tenant {
     uint32_t watch_query;
     struct lh_instant watch_at;       // when to ask again
     lh_ballot watch_token;            // what the watchers were told
-    uint8_t watch_status, watch_node; // .. 0xff: nothing yet
+    uint8_t watch_status, watch_node; // .. 0: nothing yet
     struct lh_wheel_timer timer;
 };
 

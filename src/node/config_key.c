@@ -38,7 +38,7 @@ const struct lh_config_key lh_config_keys[LH_CONFIG_KEYS] = {
      "bound on how far a clock's rate may be from real time (rho); the same on "
      "all nodes"},
     {"max-leases", LH_CONFIG_NUMBER, FIELD(max_leases), 1, 100000000, "1000000", "1 to 100000000",
-     "how many names this node has memory for, taken at the start"},
+     "how many names this node has memory for; memory is paid for where it is touched"},
     {"max-clients", LH_CONFIG_NUMBER, FIELD(max_clients), 1, 65536, "1024", "1 to 65536",
      "how many client connections are served at once"},
     {"member-epoch", LH_CONFIG_NUMBER, FIELD(member_epoch), 1, UINT32_MAX, "1", "1 to 4294967295",
