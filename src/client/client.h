@@ -3,7 +3,7 @@
 // whenever its descriptor is ready or its instant has come, so that whoever holds a lease can watch
 // its deadline in the same poll. This is the seam from which the public asynchronous client grows.
 //
-// What must stay true (DESIGN section 6):
+// What must stay true (docs/protocol.md, Client):
 //   - the clock is read before the first byte of a request is handed to the kernel: lh_client_sent;
 //   - a request that failed or ran out of time closes the connection, so that no late answer is
 //   ever

@@ -10,7 +10,7 @@
 //   again;
 //     if another node holds the name for this very holder, the lease is resumed by a renewal;
 //   - a renewal never waits beyond the lease's deadline;
-//   - a lease is dead here from the moment its release is handed to the kernel (DESIGN section 4).
+//   - a lease is dead here from the moment its release is handed to the kernel (P6).
 #ifndef LH_CLIENT_LEASE_H
 #define LH_CLIENT_LEASE_H
 

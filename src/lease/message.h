@@ -1,6 +1,7 @@
 // What nodes say to each other about one name. The first group is the paper's (Prepare .. Release)
-// with what DESIGN.md adds: Accept carries the lease it renews, rejections carry the promised
-// ballot, answers carry the exclusion that remains. Wake passes a release on to a node that waits.
+// with what docs/protocol.md adds: Accept carries the lease it renews, rejections carry the
+// promised ballot, answers carry the exclusion that remains. Wake passes a release on to a node
+// that waits.
 #ifndef LH_LEASE_MESSAGE_H
 #define LH_LEASE_MESSAGE_H
 

@@ -554,7 +554,7 @@ static const struct lh_resp_value *values_of(struct cluster_client *client, cons
     return NULL;
 }
 
-// The client's own authority: contained in the node's, as section 6 of DESIGN.md promises.
+// The client's own authority: contained in the node's, as docs/protocol.md promises (Client).
 static void compute_deadline(struct cluster *cluster, unsigned index,
                              const struct cluster_asked *asked, const struct lh_resp_value *reply)
 {
