@@ -5,12 +5,10 @@
 //
 // What must stay true (docs/protocol.md, Client):
 //   - the clock is read before the first byte of a request is handed to the kernel: lh_client_sent;
-//   - a request that failed or ran out of time closes the connection, so that no late answer is
-//   ever
+//   - a request that failed or ran out of time closes the connection, so that no late answer is ever
 //     taken for the answer to another request;
-//   - a request is tried once at one endpoint; who repeats it builds it afresh, and it is sent
-//   under a
-//     fresh reading. The endpoint after a failed one is tried next.
+//   - a request is tried once at one endpoint; who repeats it builds it afresh, and it is sent under
+//     a fresh reading. The endpoint after a failed one is tried next.
 //
 // Threads: one client, one thread.
 #ifndef LH_CLIENT_CLIENT_H

@@ -3,12 +3,10 @@
 // computed in authority.c and nowhere else.
 //
 // What must stay true:
-//   - whatever is sent again is sent afresh, under a fresh clock reading; the answer `turn` only
-//   says
+//   - whatever is sent again is sent afresh, under a fresh clock reading; the answer `turn` only says
 //     that it is this client's turn to do so;
 //   - an acquisition keeps its holder and id however often it is sent, so that the node knows it
-//   again;
-//     if another node holds the name for this very holder, the lease is resumed by a renewal;
+//     again; if another node holds the name for this very holder, the lease is resumed by a renewal;
 //   - a renewal never waits beyond the lease's deadline;
 //   - a lease is dead here from the moment its release is handed to the kernel (P6).
 #ifndef LH_CLIENT_LEASE_H

@@ -21,8 +21,8 @@
 
 #define LH_KEY_BYTES_MAX 4     // a durable pair's key
 #define LH_VALUE_BYTES_MAX 128 // and its value
-#define LH_DATAGRAM_MAX                                                                            \
-    1400 // plain bytes of one datagram; with seal and UDP header it fits an Ethernet frame
+// Plain bytes of one datagram: with seal and UDP header it fits an Ethernet frame.
+#define LH_DATAGRAM_MAX 1400
 
 struct lh_host_config {
     uint8_t node;
@@ -42,13 +42,12 @@ struct lh_host_config {
 };
 
 enum lh_input_kind {
-    LH_INPUT_START,    // first of all, once; durable pairs were handed to lh_host_load before
-    LH_INPUT_DATAGRAM, // an authentic datagram's header: `node`, `generation`, `bytes`
-    LH_INPUT_MESSAGE,  // one message of the datagram last accepted: `node`, `kind`, `bytes`
-    LH_INPUT_OPEN,     // a client connected as `session`
-    LH_INPUT_BYTES, // bytes from `session`, no more than lh_host_room; none to go on with what it
-                    // has
-    LH_INPUT_CLOSE, // `session` is gone
+    LH_INPUT_START,     // first of all, once; durable pairs were handed to lh_host_load before
+    LH_INPUT_DATAGRAM,  // an authentic datagram's header: `node`, `generation`, `bytes`
+    LH_INPUT_MESSAGE,   // one message of the datagram last accepted: `node`, `kind`, `bytes`
+    LH_INPUT_OPEN,      // a client connected as `session`
+    LH_INPUT_BYTES,     // bytes from `session`, no more than lh_host_room; none to go on
+    LH_INPUT_CLOSE,     // `session` is gone
     LH_INPUT_PERSISTED, // writes up to `number` are durable
     LH_INPUT_TIMER,     // the deadline came
 };

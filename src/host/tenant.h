@@ -46,8 +46,7 @@ struct lh_tenants {
     struct {
         uint64_t hash;
         lh_ballot token;
-    } recent[LH_RECENT_IDS]; // request ids that were granted, so that a late retry is not a new
-                             // request
+    } recent[LH_RECENT_IDS]; // request ids that were granted: a late retry is no new request
 };
 
 static inline struct lh_tenant *lh_tenant_of(const struct lh_tenants *tenants, uint32_t lease)

@@ -34,8 +34,7 @@ struct lh_message {
     uint64_t stamp;         // Extend, Extended; Rejected of an Extend: the sender's clock reading n
     struct lh_duration ttl; // Prepare, Accept, Extend: D_P, in whole ms
     struct lh_duration exclusion; // Promise, Rejected: what remains of `reported`
-    struct lh_duration
-        waited; // Prepare: for how long somebody at the sender has waited, in whole ms
+    struct lh_duration waited;    // Prepare: how long somebody at the sender has waited, whole ms
     enum lh_message_kind refused; // Rejected: Prepare, Accept or Extend
     uint8_t rank;                 // Wake: how many nodes have waited longer
 };

@@ -3,8 +3,7 @@
 //
 //     'f' and a file as it is
 //     's' and a file whose digest is made right
-//     'b' floor 8, counter 8, record count 4, lease count 4, records and leases, below a true
-//     header
+//     'b' floor 8, counter 8, record count 4, lease count 4, records and leases, below a true header
 #include "../unit/lone_host.h"
 
 #include "host/save.h"
