@@ -188,14 +188,6 @@ static void forget_idle(struct lh_machine *machine, struct lh_instant now)
     machine->counters.forgotten += lh_acceptors_forget(&machine->acceptors, now, quarantine);
 }
 
-static void check_invariants(const struct lh_machine *machine)
-{
-    LH_ASSERT(machine->counter <= machine->reserved);
-    LH_ASSERT(machine->ceiling.ns <= machine->ceiling_wanted.ns);
-    LH_ASSERT(machine->held <= machine->count);
-    LH_ASSERT(machine->acceptors.count <= machine->acceptors.used);
-}
-
 void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct lh_message *message,
                         struct lh_instant now, struct lh_lease_effects *effects)
 {
@@ -222,7 +214,7 @@ void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct l
         break;
     case LH_MESSAGE_WAKE: lh_machine_on_wake(machine, message, now, effects); break;
     }
-    check_invariants(machine);
+    lh_machine_check_invariants(machine);
 }
 
 void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
@@ -239,7 +231,7 @@ void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
             (struct lh_lease *)(void *)((uint8_t *)timer - offsetof(struct lh_lease, timer));
         lh_machine_lease_due(machine, lease, now, effects);
     }
-    check_invariants(machine);
+    lh_machine_check_invariants(machine);
 }
 
 struct lh_instant lh_machine_deadline(const struct lh_machine *machine)

@@ -3,6 +3,7 @@
 #ifndef LH_LEASE_MACHINE_INTERNAL_H
 #define LH_LEASE_MACHINE_INTERNAL_H
 
+#include "base/assert.h"
 #include "lease/machine.h"
 
 // Position of member `node` in the configuration, or -1 for a stranger.
@@ -12,6 +13,15 @@ static inline int lh_machine_member(const struct lh_machine *machine, uint8_t no
         if (machine->config.members[i] == node)
             return i;
     return -1;
+}
+
+// Each step ends in it.
+static inline void lh_machine_check_invariants(const struct lh_machine *machine)
+{
+    LH_ASSERT(machine->counter <= machine->reserved);
+    LH_ASSERT(machine->ceiling.ns <= machine->ceiling_wanted.ns);
+    LH_ASSERT(machine->held <= machine->count);
+    LH_ASSERT(machine->acceptors.count <= machine->acceptors.used);
 }
 
 struct lh_message *lh_machine_send(struct lh_lease_effects *effects, uint8_t to,

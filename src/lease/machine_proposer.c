@@ -285,6 +285,7 @@ void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, stru
     lease->whole_renewal = false;
     lh_proposer_abandon(&lease->proposer);
     attempt(machine, lease, now, effects);
+    lh_machine_check_invariants(machine);
 }
 
 void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
@@ -296,13 +297,14 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
     lease->next_ttl = ttl;
     lease->waiting_since = LH_NEVER;
     lease->tries = 0;
-    if (lease->proposer.phase ==
-        LH_ACCEPTING) { // recorded by now: it is joined, since it would block another
+    // Accepts that are out are recorded by now: they are joined, since they would block others.
+    if (lease->proposer.phase == LH_ACCEPTING) {
         lh_machine_arm(machine, lease);
-        return;
+    } else {
+        lh_proposer_abandon(&lease->proposer);
+        attempt(machine, lease, now, effects);
     }
-    lh_proposer_abandon(&lease->proposer);
-    attempt(machine, lease, now, effects);
+    lh_machine_check_invariants(machine);
 }
 
 void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
@@ -312,6 +314,7 @@ void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
     lease->want = LH_WANT_NOTHING;
     lease->tries = 0;
     lh_machine_arm(machine, lease);
+    lh_machine_check_invariants(machine);
 }
 
 // The longest waiting member first; the others know how many are before them.
@@ -343,6 +346,7 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     if (named == LH_BALLOT_NONE) {
         if (recorded)
             lose(machine, lease, effects);
+        lh_machine_check_invariants(machine);
         return false;
     }
     machine->counters.released++;
@@ -350,6 +354,7 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     for (unsigned i = 0; i < machine->config.member_count; i++)
         lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key, named);
     wake_waiters(machine, lease, effects);
+    lh_machine_check_invariants(machine);
     return true;
 }
 
