@@ -54,6 +54,18 @@ size_t lh_driver_size(const struct lh_host_config *config)
            lh_aligned(sizeof(bool) * config->max_clients) + lh_host_size(config);
 }
 
+static void show_counters(struct lh_driver *driver)
+{
+    const struct lh_driver_counters *counters = &driver->counters;
+    lh_host_show_counter(driver->host, "datagrams-in", &counters->datagrams_in);
+    lh_host_show_counter(driver->host, "datagrams-out", &counters->datagrams_out);
+    lh_host_show_counter(driver->host, "messages-in", &counters->messages_in);
+    lh_host_show_counter(driver->host, "messages-out", &counters->messages_out);
+    lh_host_show_counter(driver->host, "datagrams-malformed", &counters->malformed);
+    lh_host_show_counter(driver->host, "messages-held-full", &counters->held_full);
+    lh_host_show_counter(driver->host, "messages-self-full", &counters->self_full);
+}
+
 struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *config,
                                  const struct lh_world *world)
 {
@@ -67,6 +79,7 @@ struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *conf
     rest += lh_aligned(sizeof(uint32_t) * config->max_clients);
     driver->is_ready = (bool *)rest;
     driver->host = lh_host_init(rest + lh_aligned(sizeof(bool) * config->max_clients), config);
+    show_counters(driver);
     return driver;
 }
 

@@ -91,6 +91,12 @@ struct lh_host *lh_host_init(void *memory, const struct lh_host_config *config)
     return host;
 }
 
+void lh_host_show_counter(struct lh_host *host, const char *name, const uint64_t *value)
+{
+    LH_ASSERT_LT(host->shown_count, LH_HOST_SHOWN_MAX);
+    host->shown[host->shown_count++] = (struct lh_host_shown){name, value};
+}
+
 // --- effects ---
 
 uint8_t *lh_host_arena(struct lh_host_effects *effects, size_t size)

@@ -172,6 +172,12 @@ size_t lh_host_room(const struct lh_host *host, uint32_t session);
 void lh_host_header(struct lh_host *host, uint8_t to, struct lh_instant now,
                     struct lh_writer *writer);
 
+// A counter of the world around the host, shown beside the host's own in CLUSTER STATUS and INFO.
+// `name` and `value` outlive the host; `value` is read whenever a client asks. Takes up to
+// LH_HOST_SHOWN_MAX of them.
+#define LH_HOST_SHOWN_MAX 24
+void lh_host_show_counter(struct lh_host *host, const char *name, const uint64_t *value);
+
 // This node's generation, 0 until it is admitted.
 uint8_t lh_host_generation(const struct lh_host *host);
 

@@ -19,6 +19,12 @@
 #include "host/tenant.h"
 #include "host/watch.h"
 
+// A counter that somebody else keeps.
+struct lh_host_shown {
+    const char *name;
+    const uint64_t *value;
+};
+
 struct lh_host {
     struct lh_host_config config;
     struct lh_prng prng;
@@ -39,6 +45,8 @@ struct lh_host {
     uint64_t persisted_number; // of the last one that is durable
     uint64_t ceiling_write;    // F5: the write that the marked answers wait for
     uint64_t bad_messages;     // from authentic peers, and yet not decodable
+    struct lh_host_shown shown[LH_HOST_SHOWN_MAX];
+    unsigned shown_count;
     const char *halted;
 };
 

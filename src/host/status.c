@@ -107,7 +107,13 @@ size_t lh_status_counters(const struct lh_host *host,
         {"connections-malformed", host->sessions.malformed},
         {"commands", host->sessions.commands},
     };
-    _Static_assert(sizeof counters / sizeof counters[0] <= LH_STATUS_COUNTERS_MAX, "room for all");
+    size_t count = sizeof counters / sizeof counters[0];
+    _Static_assert(sizeof counters / sizeof counters[0] + LH_HOST_SHOWN_MAX <=
+                       LH_STATUS_COUNTERS_MAX,
+                   "room for all");
     memcpy(ret_counters, counters, sizeof counters);
-    return sizeof counters / sizeof counters[0];
+    for (unsigned i = 0; i < host->shown_count; i++)
+        ret_counters[count++] =
+            (struct lh_status_counter){host->shown[i].name, *host->shown[i].value};
+    return count;
 }

@@ -161,6 +161,19 @@ bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *con
     return true;
 }
 
+void lh_udp_show_counters(const struct lh_udp *udp, struct lh_host *host)
+{
+    static const char *const names[LH_UNSEAL_COUNT] = {
+#define LH_UNSEAL_COUNTER(enumerator, name, text) "datagrams-" name,
+        LH_UNSEAL_CAUSES(LH_UNSEAL_COUNTER)
+#undef LH_UNSEAL_COUNTER
+    };
+    for (unsigned cause = LH_UNSEAL_OK + 1; cause < LH_UNSEAL_COUNT; cause++)
+        lh_host_show_counter(host, names[cause], &udp->unsealed[cause]);
+    lh_host_show_counter(host, "datagrams-of-strangers", &udp->strangers);
+    lh_host_show_counter(host, "sends-failed", &udp->send_failed);
+}
+
 // False while the member's name was not found.
 static bool send_to(struct lh_udp *udp, const struct lh_address *address, uint8_t *bytes,
                     size_t size, int *ret_code)
