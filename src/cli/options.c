@@ -145,6 +145,16 @@ static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *
     return true;
 }
 
+bool lh_options_one_wait(const char *command, bool nonblock, const struct lh_option_duration *wait,
+                         int *ret_exit)
+{
+    if (!nonblock || !wait->given)
+        return true;
+    fprintf(stderr, "leasehold %s: --nonblock and --wait exclude each other: give one\n", command);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
+
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
                       struct lh_parsed *ret_parsed, int *ret_exit)
 {

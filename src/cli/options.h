@@ -57,6 +57,10 @@ struct lh_parsed {
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
                       struct lh_parsed *ret_parsed, int *ret_exit);
 
+// --nonblock and --wait exclude each other: says so and sets *ret_exit.
+bool lh_options_one_wait(const char *command, bool nonblock, const struct lh_option_duration *wait,
+                         int *ret_exit);
+
 // What every command that talks to a daemon takes.
 struct lh_common_options {
     const char *connect;               // NULL: LEASEHOLD_CONNECT, then the default

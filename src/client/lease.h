@@ -44,8 +44,8 @@ enum lh_lease_result {
     LH_LEASE_HELD,      // not acquired: somebody else holds it; see answer
     LH_LEASE_LOST,      // cannot be renewed (its deadline still stands), or was not ours to release
     LH_LEASE_RELEASED,  // released
-    LH_LEASE_NO_QUORUM, // no answer of a quorum within the patience; see error
-    LH_LEASE_REFUSED,   // the daemon refused the request as wrong; see error
+    LH_LEASE_NO_QUORUM, // no answer of a quorum within the patience; see trouble
+    LH_LEASE_REFUSED,   // the daemon refused the request as wrong; see trouble
 };
 
 enum lh_lease_verb { LH_LEASE_ACQUIRE, LH_LEASE_RENEW, LH_LEASE_RELEASE };
@@ -70,7 +70,7 @@ struct lh_lease_call {
     size_t turns;            // acquire: `turn` answered so many times in a row
     uint64_t id;             // acquire: the request's
     struct lh_answer answer; // the last one
-    struct lh_error error;   // why not: NO_QUORUM, REFUSED
+    struct lh_client_trouble trouble; // why not: NO_QUORUM, REFUSED
 };
 
 // Begins to acquire lease->name for lease->holder. `wait` 0 asks once, LH_WAIT_FOREVER stays in
