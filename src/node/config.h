@@ -55,10 +55,13 @@ struct lh_node_config {
 
 enum lh_config_action {
     LH_CONFIG_RUN,
-    LH_CONFIG_TEST,    // --config-test: lh_config_write_test, then exit 0
-    LH_CONFIG_HELP,    // --help
-    LH_CONFIG_VERSION, // --version
+    LH_CONFIG_TEST,    // --config-test: lh_config_test, then exit
+    LH_CONFIG_HELP,    // --help, -h
+    LH_CONFIG_VERSION, // --version, -V
 };
+
+// What is read when neither --config nor a setting is given.
+#define LH_CONFIG_FILE_DEFAULT "/etc/leasehold/leasehold.conf"
 
 // Reads the file of --config, if given, and the flags of `arguments` (without the program's name),
 // and checks the whole. With LH_CONFIG_HELP and LH_CONFIG_VERSION nothing is read and the
@@ -73,8 +76,11 @@ bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_conf
 // The options for --help.
 void lh_config_write_help(FILE *out);
 
-// What the configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they
-// satisfy.
-void lh_config_write_test(FILE *out, const struct lh_node_config *config);
+// --config-test: looks at what the configuration names (the keyring, the directories of the socket
+// and of the data, which are not made), and prints a verdict, what was found, and what the
+// configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they satisfy.
+// False if a daemon would not start with it; a directory that is only missing is left to the unit,
+// which makes it.
+bool lh_config_test(FILE *out, const struct lh_node_config *config);
 
 #endif
