@@ -24,8 +24,8 @@ int lh_acquire_command(int argc, char **argv)
     const char *holder = NULL;
     const struct lh_option options[] = {
         {"ttl", LH_OPTION_DURATION, &ttl, "D",
-         "how long, from 50ms (on quiet machines) to the cluster's max-ttl (default 10s, or "
-         "max-ttl if that is less)"},
+         "how long, from 50ms (on quiet machines) to the cluster's max-ttl\n"
+         "(default 10s, or max-ttl if that is less)"},
         {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: ask once)"},
         {"nonblock", LH_OPTION_FLAG, &nonblock, NULL, "do not wait in line, as without --wait"},
         {"holder", LH_OPTION_TEXT, &holder, "H", "who holds it (default: user@host:RANDOM)"},

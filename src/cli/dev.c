@@ -27,8 +27,11 @@ static void print_word(const char *word)
                                 "/._-:,+@%";
     bool quoted = word[strspn(word, plain)] != '\0';
     printf("%s", quoted ? "'" : "");
-    for (; *word != '\0'; word++)
-        printf(*word == '\'' ? "'\\''" : "%c", *word);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            printf("'\\'"); // ends the quotes, says one, and begins them anew
+        putchar(*word);
+    }
     printf("%s", quoted ? "'" : "");
 }
 

@@ -30,7 +30,13 @@ static void print_help(const struct lh_syntax *syntax)
         char left[48];
         snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
                  option->argument ? option->argument : "");
-        printf("  %-26s %s\n", left, option->help);
+        printf("  %-26s ", left);
+        for (const char *at = option->help; *at != '\0'; at++) {
+            putchar(*at);
+            if (*at == '\n')
+                printf("%29s", "");
+        }
+        printf("\n");
     }
 }
 

@@ -49,18 +49,19 @@ int lh_run_command(int argc, char **argv)
     bool nonblock = false;
     const struct lh_option options[] = {
         {"ttl", LH_OPTION_DURATION, &ttl, "D",
-         "how long one grant lasts, renewed at half of it: from 50ms (on quiet machines) to the "
-         "cluster's max-ttl (default 10s, or max-ttl if that is less)"},
+         "how long one grant lasts, renewed at half of it: from 50ms (on quiet\n"
+         "machines) to the cluster's max-ttl (default 10s, or max-ttl if that is less)"},
         {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: without end)"},
         {"nonblock", LH_OPTION_FLAG, &nonblock, NULL,
-         "do not wait: exit with 75 if it is held (without a quorum: with 69 after --timeout)"},
+         "do not wait: exit with 75 if it is held\n"
+         "(without a quorum: with 69 after --timeout)"},
         {"kill-after", LH_OPTION_WAIT, &kill_after, "D",
          "SIGTERM so long before the end (default: 5s, at most a quarter of the TTL)"},
         {"connect", LH_OPTION_TEXT, &common.connect, "ENDPOINT[,..]",
          "where daemons are (default $LEASEHOLD_CONNECT, then unix:/run/leasehold/client.sock)"},
         {"timeout", LH_OPTION_DURATION, &common.timeout, "D",
-         "give up waiting after so long without an answer of a quorum (default 5s, or --wait if "
-         "less, but at least 1s)"},
+         "give up waiting after so long without an answer of a quorum\n"
+         "(default 5s, or --wait if that is less, but at least 1s)"},
     };
     const struct lh_syntax syntax = {
         .command = "run",

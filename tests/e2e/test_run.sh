@@ -72,7 +72,7 @@ check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 ac
 check 'renewed' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
 check 'get --json' eval 'exits 0 2 get cli --json && json "it.status === \"held\" && it.token === $token"'
 check 'list --json' eval 'exits 0 3 list --prefix cl --json && json "it.leases.length === 1 && it.leases[0].name === \"cli\""'
-check 'list as a table' eval 'exits 0 3 list && [[ $out == *NAME*cli* ]]'
+check 'list as a table' eval 'exits 0 1 renew cli --token "$token" --holder me --ttl 3s && exits 0 3 list && [[ $out == *NAME*cli* ]]'
 check 'renewed again' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
 check 'release at another node' exits 0 2 release cli --token "$token" --holder me
 check 'released again: 76' exits 76 2 release cli --token "$token" --holder me
