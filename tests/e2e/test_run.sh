@@ -5,7 +5,7 @@
 plan 77
 nets 3
 cluster 3
-for n in 1 2 3; do configure $n max-ttl=3s; done
+for n in 1 2 3; do configure $n max-ttl=15s; done
 start 1 2 3
 check 'three nodes serve' serving 1 2 3
 says() { grep -q -F -- "$1" "$dir/cli.log"; }
@@ -25,7 +25,7 @@ check 'the environment tells name, token, TTL and holder' eval '
 check 'standard input and output are the command'"'"'s' eval '[ "$(echo through | "$leasehold" run job --connect "$dir/1.sock" -- cat)" = through ]'
 check 'nothing is run without a lease name' exits 64 1 run --ttl 2s -- true
 check 'nor with a TTL that is none' exits 64 1 run job --ttl never -- true
-check 'nor above max-ttl, which is named' eval 'exits 64 1 run job --ttl 1m -- touch "$dir/ran" && says "max-ttl 3s" && ! [ -e "$dir/ran" ]'
+check 'nor above max-ttl, which is named' eval 'exits 64 1 run job --ttl 1m -- touch "$dir/ran" && says "max-ttl 15s" && ! [ -e "$dir/ran" ]'
 
 # --- run: held by another ---
 hold holder job 2s 1
@@ -62,18 +62,18 @@ check 'revoked by an operator' eval '
     hold holder revoked 2s 1; eventually 5 beats revoked && exits 0 3 revoke revoked && ended holder 76'
 
 # --- the other commands ---
-check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 3s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 3000"'
+check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 15s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 15000"'
 token=$(grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9)
-check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
-check 'at another node too' eval 'exits 0 2 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
-check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 3s
+check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 15s --holder me && [[ $out == *"$token"* ]]'
+check 'at another node too' eval 'exits 0 2 acquire cli --ttl 15s --holder me && [[ $out == *"$token"* ]]'
+check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 15s
 check 'renew with another token: 76' exits 76 1 renew cli --token $((token + 256)) --holder me
 check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 acquire cli --wait 500ms --holder you
-check 'renewed' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
+check 'renewed' exits 0 1 renew cli --token "$token" --holder me --ttl 15s
 check 'get --json' eval 'exits 0 2 get cli --json && json "it.status === \"held\" && it.token === $token"'
 check 'list --json' eval 'exits 0 3 list --prefix cl --json && json "it.leases.length === 1 && it.leases[0].name === \"cli\""'
-check 'list as a table' eval 'exits 0 1 renew cli --token "$token" --holder me --ttl 3s && exits 0 3 list && [[ $out == *NAME*cli* ]]'
-check 'renewed again' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
+check 'list as a table' eval 'exits 0 1 renew cli --token "$token" --holder me --ttl 15s && exits 0 3 list && [[ $out == *NAME*cli* ]]'
+check 'renewed again' exits 0 1 renew cli --token "$token" --holder me --ttl 15s
 check 'release at another node' exits 0 2 release cli --token "$token" --holder me
 check 'released again: 76' exits 76 2 release cli --token "$token" --holder me
 check 'a TTL of 300 ms is granted as such' eval 'exits 0 1 acquire short --ttl 300ms --json && json "it.ttl_ms === 300"'
