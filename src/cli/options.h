@@ -29,7 +29,7 @@ struct lh_option {
     enum lh_option_kind kind;
     void *value;          // left alone unless the option is given
     const char *argument; // what stands for the value in the help: "D", "TOKEN"; NULL for a flag
-    const char *help; // lines after a '\n' are indented likewise
+    const char *help;     // lines after a '\n' are indented likewise
 };
 
 #define LH_POSITIONALS_MOST 4
