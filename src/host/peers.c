@@ -196,12 +196,18 @@ static void learn_life(struct lh_host *host, struct lh_peer *peer, uint8_t gener
     peer->up = false;
     peer->stamp = LH_PAST;
     peer->stamp_at = LH_PAST;
+    peer->newest = LH_PAST;
     peer->round_trip = (struct lh_duration){0};
 }
 
 static void learn_clock(struct lh_peer *peer, const struct lh_header *header, struct lh_instant now)
 {
-    peer->stamp = (struct lh_instant){(int64_t)header->stamp};
+    struct lh_instant said = {(int64_t)header->stamp};
+    peer->newest = lh_later(peer->newest, said);
+    peer->behind = lh_left(said, peer->newest);
+    if (peer->behind.ns > 0)
+        return; // overtaken, or replayed
+    peer->stamp = said;
     peer->stamp_at = now;
     int64_t since = now.ns - (int64_t)header->echo_stamp;
     if (header->echo_stamp != 0 && since >= (int64_t)header->echo_held)

@@ -44,6 +44,8 @@ struct lh_peer {
     struct lh_instant heard_at;    // last datagram that was believed
     struct lh_instant stamp;       // what it said (on its clock) ..
     struct lh_instant stamp_at;    // .. and when that came (on ours)
+    struct lh_instant newest;      // the greatest stamp of its present life
+    struct lh_duration behind;     // by which the datagram in hand is older than that
     struct lh_duration round_trip; // the last measured; 0 = unknown
     struct lh_instant ping_at;
     enum lh_refusal refused;      // why it was not believed last

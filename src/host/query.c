@@ -19,6 +19,7 @@ struct lh_query *lh_query_new(struct lh_host *host, enum lh_query_kind kind,
     struct lh_query *query = &queries->pool[id - 1];
     // The entries are left as they are: 48 KiB that only LIST uses.
     memset(query, 0, offsetof(struct lh_query, entries));
+    host->queries.count++;
     query->id = id;
     query->kind = kind;
     query->nonce = (lh_prng_next(&host->prng) & ~(uint64_t)UINT32_MAX) | id;
@@ -34,7 +35,7 @@ struct lh_query *lh_query_new(struct lh_host *host, enum lh_query_kind kind,
 
 bool lh_query_has_room(const struct lh_host *host)
 {
-    return host->queries.free != 0 || host->queries.used < LH_QUERIES_MAX;
+    return host->queries.count < LH_QUERIES_MAX;
 }
 
 struct lh_query *lh_query_of(struct lh_host *host, uint64_t nonce)
@@ -50,6 +51,7 @@ void lh_query_cancel(struct lh_host *host, uint32_t id)
 {
     struct lh_query *query = &host->queries.pool[id - 1];
     lh_wheel_cancel(&host->wheel, &query->timer);
+    host->queries.count--;
     query->id = 0;
     query->next = host->queries.free;
     host->queries.free = id;

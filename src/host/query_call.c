@@ -5,6 +5,7 @@
 #include "lease/timing.h"
 
 #define OWNER_PATIENCE (3 * LH_QUERY_ROUND_LASTS) // of an ACQUIRE that is blocked
+#define CALL_LATE LH_NS_PER_S                     // asked again ten times since
 
 static void send_call(struct lh_host *host, struct lh_query *query, struct lh_instant now,
                       struct lh_host_effects *effects)
@@ -62,6 +63,19 @@ static bool waits_already(struct lh_host *host, uint8_t node, const struct lh_ho
     return false;
 }
 
+// A release that was done, and whose Return may have been lost, is not refused when it comes again.
+void lh_query_released(struct lh_host *host, uint8_t node, uint64_t nonce)
+{
+    host->queries.released[(nonce >> 32) % LH_RELEASED_MAX] =
+        (struct lh_released){.nonce = nonce, .node = node};
+}
+
+static bool was_released(const struct lh_host *host, uint8_t node, uint64_t nonce)
+{
+    const struct lh_released *released = &host->queries.released[(nonce >> 32) % LH_RELEASED_MAX];
+    return released->nonce == nonce && released->node == node;
+}
+
 void lh_query_on_call(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
                       struct lh_instant now, struct lh_host_effects *effects)
 {
@@ -75,6 +89,13 @@ void lh_query_on_call(struct lh_host *host, uint8_t node, const struct lh_host_m
                 (message->call != LH_REQUEST_RENEW || ttl_allowed);
     if (!sane) {
         host->bad_messages++;
+        return;
+    }
+    // Lease messages may come again at any time; a renewal may not: it would go on for a holder that
+    // has gone.
+    struct lh_peer *peer = lh_peers_find(host, node);
+    if (peer->behind.ns > CALL_LATE) {
+        peer->stale_count++;
         return;
     }
     if (host->requests.of_peers == LH_REQUESTS_OF_PEERS_MAX || waits_already(host, node, message))
@@ -93,7 +114,14 @@ void lh_query_on_call(struct lh_host *host, uint8_t node, const struct lh_host_m
     request->holder_size = (uint8_t)message->entry.holder.size_bytes;
     if (request->holder_size > 0)
         memcpy(request->holder, message->entry.holder.data, request->holder_size);
-    lh_request_submit(host, request, now, effects);
+    struct lh_result done = {.status = LH_STATUS_RELEASED,
+                             .name = lh_request_name(request),
+                             .token = request->token,
+                             .node = host->config.node};
+    if (message->call == LH_REQUEST_RELEASE && was_released(host, node, message->nonce))
+        lh_request_answer(host, request, &done, now, effects);
+    else
+        lh_request_submit(host, request, now, effects);
 }
 
 // --- at the node that asked ---

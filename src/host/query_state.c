@@ -44,9 +44,9 @@ void lh_query_get(struct lh_host *host, struct lh_request *request, struct lh_in
 uint32_t lh_query_watch(struct lh_host *host, uint32_t lease, struct lh_instant now,
                         struct lh_host_effects *effects)
 {
-    struct lh_query *query = lh_query_new(host, LH_QUERY_STATE, NULL, now);
-    if (query == NULL)
+    if (host->queries.count >= LH_QUERIES_MAX - LH_QUERIES_OF_REQUESTS)
         return 0;
+    struct lh_query *query = lh_query_new(host, LH_QUERY_STATE, NULL, now);
     query->lease = lease;
     query->key = lh_machine_lease(&host->machine, lease)->key;
     query->ends_at = lh_after(now, lh_ms(1000));
@@ -131,15 +131,21 @@ static struct lh_result describe_held(struct lh_host *host, const struct lh_quer
     return result;
 }
 
+static bool revokes(struct lh_host *host, const struct lh_query *query)
+{
+    return query->request != 0 && lh_request_get(host, query->request)->kind == LH_REQUEST_REVOKE;
+}
+
+// A lease that is to be revoked is named by its token: the next one is somebody else's.
 static void finish_state(struct lh_host *host, struct lh_query *query, struct lh_result result,
                          struct lh_instant now, struct lh_host_effects *effects)
 {
-    struct lh_request *request = query->request != 0 ? lh_request_get(host, query->request) : NULL;
-    bool revoke = request != NULL && request->kind == LH_REQUEST_REVOKE;
-    if (!revoke || result.status != LH_STATUS_HELD) {
+    if (!revokes(host, query) || result.status != LH_STATUS_HELD) {
         lh_query_finish(host, query, &result, now, effects);
         return;
     }
+    struct lh_request *request = lh_request_get(host, query->request);
+    request->token = result.token;
     request->query = 0;
     lh_query_cancel(host, query->id);
     lh_query_call(host, request, result.node, now, effects);
@@ -152,8 +158,18 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
     struct lh_result result = {.name = lh_query_name(host, query)};
     bool all = lh_set_count(query->answered) == host->config.member_count;
     if (agreed(host, query, &ballot)) {
-        if (ballot != LH_BALLOT_NONE && !owner_speaks(query, ballot) && !round_over && !all)
+        bool silent = ballot != LH_BALLOT_NONE && !owner_speaks(query, ballot);
+        if (silent && !round_over && (!all || revokes(host, query)))
             return; // the owner can say more
+        if (silent && revokes(host, query)) {
+            result.status = LH_STATUS_NOQUORUM;
+            result.reason = LH_REASON_OWNER_SILENT;
+            if (lh_before(now, query->ends_at))
+                ask_again(host, query, now, effects);
+            else
+                finish_state(host, query, result, now, effects);
+            return;
+        }
         if (ballot != LH_BALLOT_NONE)
             result = describe_held(host, query, ballot, now);
         else

@@ -137,6 +137,8 @@ void lh_request_answer(struct lh_host *host, struct lh_request *request,
                        struct lh_host_effects *effects)
 {
     (void)now;
+    if (request->peer != 0 && result->status == LH_STATUS_RELEASED)
+        lh_query_released(host, request->peer, request->nonce);
     if (request->peer != 0)
         return_to_peer(request, result, effects);
     else

@@ -100,7 +100,7 @@ struct lh_request {
     uint32_t query; // query that answers it; 0 = none
     bool active;    // the tenant's present attempt is for it
     bool waited;    // somebody else's lease was, or is, in its way
-    bool asked;     // acquire: the node in the way was asked whether it holds it for this holder
+    uint8_t asks;   // acquire: times that the node in the way was asked whom it holds it for
     struct lh_wheel_timer timer;
 };
 

@@ -5,6 +5,7 @@
 #include "host/host_internal.h"
 #include "host/tenant_internal.h"
 
+#define ASKS_MAX 6 // of who does not wait: several that try at once may have to try again
 #define TURN_LASTS LH_NS_PER_S
 #define START_RETRY (20 * LH_NS_PER_MS)
 
@@ -166,10 +167,11 @@ bool lh_tenant_ask_owner(struct lh_host *host, uint32_t id, struct lh_request *r
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     uint8_t owner = lh_ballot_node(tenant->blocker);
     const struct lh_peer *peer = lh_peers_find(host, owner);
-    if (request->asked || tenant->blocker == LH_BALLOT_NONE || owner == host->config.node ||
-        peer == NULL || !peer->up || !lh_query_has_room(host))
+    if (request->asks >= (request->wait.ns == 0 ? ASKS_MAX : 1) ||
+        tenant->blocker == LH_BALLOT_NONE || owner == host->config.node || peer == NULL ||
+        !peer->up || !lh_query_has_room(host))
         return false;
-    request->asked = true;
+    request->asks++;
     request->lease = 0;
     lh_wheel_cancel(&host->wheel, &request->timer);
     lh_query_call(host, request, owner, now, effects);
@@ -182,7 +184,7 @@ static bool answer_repeat(struct lh_host *host, uint32_t id, struct lh_request *
 {
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     if (lh_tenant_holds(host, id, now) && lh_tenant_is_holder(host, tenant, request)) {
-        lh_tenant_answer_granted(host, id, request, now, effects);
+        lh_tenant_answer_own(host, id, request, now, effects);
         return true;
     }
     uint64_t hash = request->id_hash;
@@ -241,7 +243,7 @@ void lh_tenant_hand_back(struct lh_host *host, struct lh_request *request, struc
     if (lease == NULL || !lh_proposer_holds(&lease->proposer, now))
         lh_tenant_answer_plain(host, request, LH_STATUS_FREE, LH_REASON_NOT_HELD, now, effects);
     else if (lh_tenant_is_holder(host, lh_tenant_of(&host->tenants, lease->id), request))
-        lh_tenant_answer_granted(host, lease->id, request, now, effects);
+        lh_tenant_answer_own(host, lease->id, request, now, effects);
     else
         lh_tenant_answer_held(host, lease->id, request, LH_REASON_OTHER_HOLDER, now, effects);
 }
@@ -250,8 +252,10 @@ void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
                           const struct lh_result *result, struct lh_instant now,
                           struct lh_host_effects *effects)
 {
-    if (result->status == LH_STATUS_GRANTED ||
-        (result->status == LH_STATUS_HELD && request->wait.ns == 0))
+    if (result->status == LH_STATUS_NOQUORUM) // silent: it is not asked again
+        request->asks = ASKS_MAX;
+    bool own = result->status == LH_STATUS_GRANTED || result->status == LH_STATUS_LOST;
+    if (own || (result->status == LH_STATUS_HELD && request->wait.ns == 0))
         lh_request_answer(host, request, result, now, effects);
     else
         lh_tenant_acquire(host, request, now, effects);
@@ -288,6 +292,13 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
     lh_tenant_next(host, id, now, effects);
 }
 
+static enum lh_reason why_held(const struct lh_request *request)
+{
+    if (request->wait.ns > 0)
+        return LH_REASON_WAITED;
+    return request->asks > 1 ? LH_REASON_OTHER_ATTEMPT : LH_REASON_OTHER_HOLDER;
+}
+
 // An ACQUIRE has waited for as long as it was to.
 static void acquire_due(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                         struct lh_host_effects *effects)
@@ -306,11 +317,9 @@ static void acquire_due(struct lh_host *host, struct lh_request *request, struct
     lh_tenant_dequeue(host, tenant, request);
     request->lease = 0;
     if (repeats)
-        lh_tenant_answer_granted(host, id, request, now, effects);
+        lh_tenant_answer_own(host, id, request, now, effects);
     else if (!lh_tenant_ask_owner(host, id, request, now, effects))
-        lh_tenant_answer_held(host, id, request,
-                              request->wait.ns > 0 ? LH_REASON_WAITED : LH_REASON_OTHER_HOLDER, now,
-                              effects);
+        lh_tenant_answer_held(host, id, request, why_held(request), now, effects);
     lh_tenant_next(host, id, now, effects);
 }
 

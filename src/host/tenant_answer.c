@@ -75,6 +75,17 @@ void lh_tenant_answer_lost(struct lh_host *host, uint32_t id, struct lh_request 
     lh_request_answer(host, request, &result, now, effects);
 }
 
+void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *request,
+                          struct lh_instant now, struct lh_host_effects *effects)
+{
+    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    request->token = tenant->token;
+    if (tenant->revoked)
+        lh_tenant_answer_lost(host, 0, request, LH_REASON_WAS_REVOKED, now, effects);
+    else
+        lh_tenant_answer_granted(host, id, request, now, effects);
+}
+
 void lh_tenant_tell(struct lh_host *host, uint32_t id, enum lh_event_kind kind,
                     struct lh_host_effects *effects)
 {

@@ -73,6 +73,10 @@ void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, en
 void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,
                               struct lh_instant now, struct lh_host_effects *effects);
 
+// The lease that this very holder has: granted, or lost if it was revoked.
+void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *request,
+                          struct lh_instant now, struct lh_host_effects *effects);
+
 // Somebody else has it: what is known of whom, and when it can be free at the earliest.
 void lh_tenant_answer_held(struct lh_host *host, uint32_t id, struct lh_request *request,
                            enum lh_reason reason, struct lh_instant now,

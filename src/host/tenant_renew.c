@@ -183,6 +183,8 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
         return false;
     uint8_t holder[LH_TEXT_MAX_BYTES];
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease->id);
+    if (request->token != LH_BALLOT_NONE && request->token != tenant->token)
+        return false; // the lease that was to be revoked has ended
     if (!tenant->revoked)
         lh_tenant_tell(host, lease->id, LH_EVENT_REVOKED, effects);
     tenant->revoked = true;

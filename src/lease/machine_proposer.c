@@ -48,10 +48,25 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
     lh_machine_arm(machine, lease);
 }
 
-// P5: retry under a higher ballot after a randomised pause.
-static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
+// P5: abandon. A fresh attempt whose Accepts are out leaves records that would block everybody for
+// a whole exclusion, and nobody can complete it any more: they are taken back. A renewal's are not,
+// since they protect what it was to renew.
+static void abandon(struct lh_machine *machine, struct lh_lease *lease,
+                    struct lh_lease_effects *effects)
 {
+    const struct lh_proposer *proposer = &lease->proposer;
+    bool fresh = proposer->phase == LH_ACCEPTING && proposer->base == LH_BALLOT_NONE;
     lh_proposer_abandon(&lease->proposer);
+    for (unsigned i = 0; fresh && i < machine->config.member_count; i++)
+        lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key,
+                        proposer->ballot);
+}
+
+// P5: retry under a higher ballot after a randomised pause.
+static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                     struct lh_lease_effects *effects)
+{
+    abandon(machine, lease, effects);
     unsigned doublings = lease->tries < 6 ? lease->tries : 6;
     if (lease->tries < UINT8_MAX)
         lease->tries++;
@@ -75,11 +90,11 @@ static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease
         machine, lease, machine->config.member_count - lh_set_count(lease->refused));
     if (lease->want != LH_WANT_ACQUIRE || !lh_before(now, at)) {
         machine->counters.duels++;
-        back_off(machine, lease, now);
+        back_off(machine, lease, now, effects);
         return;
     }
     machine->counters.blocked++;
-    lh_proposer_abandon(&lease->proposer);
+    abandon(machine, lease, effects);
     lease->want = LH_WANT_NOTHING;
     lease->tries = 0;
     lh_machine_arm(machine, lease);
@@ -283,7 +298,7 @@ void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, stru
     lease->waiting_since = waiting_since;
     lease->tries = 0;
     lease->whole_renewal = false;
-    lh_proposer_abandon(&lease->proposer);
+    abandon(machine, lease, effects);
     attempt(machine, lease, now, effects);
     lh_machine_check_invariants(machine);
 }
@@ -379,7 +394,7 @@ static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease
         return false;
     }
     machine->counters.duels++;
-    back_off(machine, lease, now);
+    back_off(machine, lease, now, effects);
     return true;
 }
 
@@ -396,7 +411,7 @@ void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, st
     } else if (lh_machine_attempting(lease) && !lh_before(now, proposer->td)) {
         machine->counters.stalled++;
         lh_machine_notify(effects, LH_NOTICE_STALLED, lease->id);
-        back_off(machine, lease, now);
+        back_off(machine, lease, now, effects);
         return;
     } else if (lease->want != LH_WANT_NOTHING && !lh_before(now, lease->retry_at)) {
         if (!lh_machine_attempting(lease)) {

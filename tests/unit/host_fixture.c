@@ -89,7 +89,7 @@ static struct cluster_clock some_clock(struct cluster *cluster)
     int32_t drift = cluster->settings.drift_ppm;
     return (struct cluster_clock){
         .rate_ppm = (int32_t)lh_prng_between(&cluster->prng, -drift, drift),
-        .offset_ns = lh_prng_between(&cluster->prng, LH_NS_PER_S, 1000 * LH_NS_PER_S),
+        .offset_ns = lh_prng_between(&cluster->prng, 100 * LH_NS_PER_S, 1000 * LH_NS_PER_S),
     };
 }
 
