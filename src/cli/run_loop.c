@@ -18,6 +18,7 @@
 #include "cli/run_schedule.h"
 #include "cli/session.h"
 #include "os/clock.h"
+#include "os/warn.h"
 
 // How long a release may take, unless the lease ends before, until it is left to end by itself.
 #define RELEASE_PATIENCE_NS (1 * LH_NS_PER_S)
@@ -58,6 +59,7 @@ struct run {
 static void say(const struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// Never waits: whatever must be done in time is done first, and said if somebody listens.
 static void say(const struct run *run, const char *format, ...)
 {
     char text[700];
@@ -65,7 +67,7 @@ static void say(const struct run *run, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "leasehold run: '%s' %s\n", run->lease->name, text);
+    lh_warn("leasehold run: '%s' %s\n", run->lease->name, text);
 }
 
 static void finish(struct run *run, int exit_code)
@@ -96,7 +98,6 @@ static void end_command(struct run *run, const char *why)
     char left[LH_DURATION_TEXT_BYTES];
     struct lh_instant now = lh_clock_now();
     lh_duration_text(lh_left(now, run->lease->deadline), left);
-    say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
     if (run->calling)
         lh_client_abandon(run->client);
     run->calling = false;
@@ -104,6 +105,7 @@ static void end_command(struct run *run, const char *why)
     run->lost = true;
     set_schedule(run, lh_run_schedule_lost(now, run->schedule, run->kill_after));
     lh_child_signal(&run->child, SIGTERM);
+    say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
 }
 
 // Out of time. A lease is renewed by the node that granted it, and by no other: if that is gone, so
