@@ -1,5 +1,5 @@
 // The set of members that answered one round. A quorum counts distinct members, never messages (P2,
-// A1): counting messages lets one member that answers twice stand for two (18 states to two
+// P4): counting messages lets one member that answers twice stand for two (18 states to two
 // owners). Members are small indices into the layout (0..6), given by the caller's own table and
 // never taken from a message unchecked.
 #ifndef LH_BASE_BITSET_H
@@ -17,13 +17,6 @@ struct lh_members_set {
 };
 
 #define LH_SET_EMPTY ((struct lh_members_set){0})
-
-// The set {0, .., count - 1}. Takes count <= LH_SET_CAPACITY.
-static inline struct lh_members_set lh_set_of_first(unsigned count)
-{
-    LH_ASSERT(count <= LH_SET_CAPACITY);
-    return (struct lh_members_set){count == 0 ? 0 : UINT32_MAX >> (LH_SET_CAPACITY - count)};
-}
 
 static inline void lh_set_add(struct lh_members_set *set, unsigned member)
 {

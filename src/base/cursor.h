@@ -129,10 +129,9 @@ static inline struct lh_slice lh_reader_slice(struct lh_reader *reader, size_t s
 // is ever taken for input.
 void lh_reader_bytes(struct lh_reader *reader, void *ret, size_t size_bytes);
 
-// A slice behind its own length, which is one, two or four bytes wide.
+// A slice behind its own length, which is one or two bytes wide.
 struct lh_slice lh_reader_slice_u8(struct lh_reader *reader);
 struct lh_slice lh_reader_slice_u16(struct lh_reader *reader);
-struct lh_slice lh_reader_slice_u32(struct lh_reader *reader);
 
 // Marks the input as bad: for a decoder that finds a value it cannot allow.
 static inline void lh_reader_fail(struct lh_reader *reader)
@@ -233,8 +232,6 @@ static inline void lh_writer_string(struct lh_writer *writer, const char *string
 
 // A slice behind its own length. Fails when the length does not fit its field.
 void lh_writer_slice_u8(struct lh_writer *writer, struct lh_slice slice);
-void lh_writer_slice_u16(struct lh_writer *writer, struct lh_slice slice);
-void lh_writer_slice_u32(struct lh_writer *writer, struct lh_slice slice);
 
 // Marks the output as useless: for an encoder that was asked for something it cannot say.
 static inline void lh_writer_fail(struct lh_writer *writer)

@@ -83,47 +83,6 @@ void lh_resp_write_null(struct lh_writer *writer, enum lh_resp_protocol protocol
     lh_writer_string(writer, protocol == LH_RESP2 ? "$-1\r\n" : "_\r\n");
 }
 
-void lh_resp_write_bool(struct lh_writer *writer, enum lh_resp_protocol protocol, bool value)
-{
-    if (protocol == LH_RESP2)
-        lh_resp_write_integer(writer, value ? 1 : 0);
-    else
-        lh_writer_string(writer, value ? "#t\r\n" : "#f\r\n");
-}
-
-// The digits are made to number at least one more than the decimals, so that the point always has a
-// digit on both sides.
-static size_t format_decimal(int64_t value, unsigned decimals, char ret[32])
-{
-    char digits[LH_INTEGER_TEXT_BYTES];
-    uint64_t magnitude = value < 0 ? UINT64_C(0) - (uint64_t)value : (uint64_t)value;
-    size_t digit_count = lh_u64_format(magnitude, digits);
-    size_t zeros = digit_count > decimals ? 0 : decimals + 1 - digit_count;
-    size_t whole = digit_count + zeros - decimals;
-    size_t size_bytes = 0;
-
-    if (value < 0)
-        ret[size_bytes++] = '-';
-    for (size_t i = 0; i < zeros + digit_count; i++) {
-        if (i == whole)
-            ret[size_bytes++] = '.';
-        ret[size_bytes++] = i < zeros ? '0' : digits[i - zeros];
-    }
-    return size_bytes;
-}
-
-void lh_resp_write_decimal(struct lh_writer *writer, enum lh_resp_protocol protocol, int64_t value,
-                           unsigned decimals)
-{
-    char text[32];
-    LH_ASSERT(decimals <= 18);
-    struct lh_slice slice = lh_slice_of(text, format_decimal(value, decimals, text));
-    if (protocol == LH_RESP2)
-        lh_resp_write_bulk(writer, slice);
-    else
-        write_line(writer, ',', slice);
-}
-
 void lh_resp_write_array(struct lh_writer *writer, size_t count)
 {
     write_count(writer, '*', count);

@@ -23,11 +23,6 @@ void lh_resp_write_text(struct lh_writer *writer, const char *text);
 void lh_resp_write_verbatim(struct lh_writer *writer, enum lh_resp_protocol protocol,
                             struct lh_slice text);
 void lh_resp_write_null(struct lh_writer *writer, enum lh_resp_protocol protocol);
-void lh_resp_write_bool(struct lh_writer *writer, enum lh_resp_protocol protocol, bool value);
-// The decimal number value / 10^decimals as a double, exactly; takes decimals <= 18. Trailing zeros
-// are kept: 1250 with 3 decimals is 1.250.
-void lh_resp_write_decimal(struct lh_writer *writer, enum lh_resp_protocol protocol, int64_t value,
-                           unsigned decimals);
 
 void lh_resp_write_array(struct lh_writer *writer, size_t count);
 void lh_resp_write_map(struct lh_writer *writer, enum lh_resp_protocol protocol, size_t pairs);

@@ -163,13 +163,15 @@ static const char reason_empty[] = "it is empty";
 static const char reason_start[] = "it must begin with a digit (no sign, no space)";
 static const char reason_point[] = "a digit must follow the decimal point";
 static const char reason_unit[] = "after the number only ms, s, m or h may follow";
+static const char reason_order[] =
+    "several parts begin with the greatest unit, and each has one, as in 1m30s";
 static const char reason_whole[] = "it must be a whole number of milliseconds";
 static const char reason_long[] = "it is longer than 292 years, more than can be counted";
 
-// Milliseconds of the unit `text`; seconds when there is none; 0 when there is no such unit.
+// Milliseconds of the unit `text`; 0 when there is no such unit.
 static uint64_t unit_ms(struct lh_slice text)
 {
-    if (text.size_bytes == 0 || lh_slice_equal(text, LH_SLICE("s")))
+    if (lh_slice_equal(text, LH_SLICE("s")))
         return 1000;
     if (lh_slice_equal(text, LH_SLICE("ms")))
         return 1;
@@ -188,6 +190,16 @@ static struct lh_slice take_digits(struct lh_slice *text)
     text->data += digits.size_bytes;
     text->size_bytes -= digits.size_bytes;
     return digits;
+}
+
+static struct lh_slice take_letters(struct lh_slice *text)
+{
+    struct lh_slice letters = {text->data, 0};
+    while (letters.size_bytes < text->size_bytes && !is_digit(text->data[letters.size_bytes]))
+        letters.size_bytes++;
+    text->data += letters.size_bytes;
+    text->size_bytes -= letters.size_bytes;
+    return letters;
 }
 
 // Milliseconds of 0.<digits> units. An hour is 2^7 * 3^2 * 5^5 ms, so a fraction that does not end
@@ -223,32 +235,54 @@ static bool whole_ms(struct lh_slice digits, uint64_t unit, uint64_t most_ms, ui
     return true;
 }
 
-static const char *parse_duration_ms(struct lh_slice text, uint64_t most_ms, uint64_t *ret)
+// One number and its unit, taken off the front of `text`. *unit is that of the part before, and
+// becomes this one's.
+static const char *parse_part_ms(struct lh_slice *text, uint64_t most_ms, uint64_t *unit,
+                                 uint64_t *ret)
 {
     uint64_t whole = 0;
     uint64_t part = 0;
+    bool first = *unit == 0;
     struct lh_slice fraction = {NULL, 0};
-
-    if (text.size_bytes == 0)
-        return reason_empty;
-    struct lh_slice digits = take_digits(&text);
+    struct lh_slice digits = take_digits(text);
     if (digits.size_bytes == 0)
         return reason_start;
-    if (text.size_bytes > 0 && text.data[0] == '.') {
-        text.data++;
-        text.size_bytes--;
-        fraction = take_digits(&text);
+    if (text->size_bytes > 0 && text->data[0] == '.') {
+        text->data++;
+        text->size_bytes--;
+        fraction = take_digits(text);
         if (fraction.size_bytes == 0)
             return reason_point;
     }
-    uint64_t unit = unit_ms(text);
-    if (unit == 0)
+    struct lh_slice letters = take_letters(text);
+    uint64_t this_unit = first && letters.size_bytes == 0 ? 1000 : unit_ms(letters);
+    if (this_unit == 0 && letters.size_bytes > 0)
         return reason_unit;
-    if (!fraction_ms(fraction, unit, &part))
+    if (this_unit == 0 || (!first && this_unit >= *unit))
+        return reason_order;
+    if (!fraction_ms(fraction, this_unit, &part))
         return reason_whole;
-    if (!whole_ms(digits, unit, most_ms, &whole) || part > most_ms - whole)
+    if (!whole_ms(digits, this_unit, most_ms, &whole) || part > most_ms - whole)
         return reason_long;
+    *unit = this_unit;
     *ret = whole + part;
+    return NULL;
+}
+
+static const char *parse_duration_ms(struct lh_slice text, uint64_t most_ms, uint64_t *ret)
+{
+    uint64_t sum = 0;
+    uint64_t unit = 0;
+    if (text.size_bytes == 0)
+        return reason_empty;
+    while (text.size_bytes > 0) {
+        uint64_t part = 0;
+        const char *reason = parse_part_ms(&text, most_ms - sum, &unit, &part);
+        if (reason != NULL)
+            return reason;
+        sum += part;
+    }
+    *ret = sum;
     return NULL;
 }
 

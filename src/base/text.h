@@ -8,7 +8,9 @@
 #include "base/slice.h"
 #include "base/time.h"
 
+// Of a lease, and of whoever holds it.
 #define LH_NAME_MAX_BYTES 255
+#define LH_HOLDER_MAX_BYTES 255
 // Room for any 64-bit integer, signed or not, and a terminator.
 #define LH_INTEGER_TEXT_BYTES 21
 
@@ -20,11 +22,11 @@ bool lh_utf8_name_valid(struct lh_slice name);
 // Bytes of the well-formed UTF-8 character at the front of `text`, 0 if there is none.
 size_t lh_utf8_char_bytes(struct lh_slice text);
 
-// Parses `300ms`, `10s`, `1.5s`, `2m`, `1h`, or a bare number of seconds. The value must be a whole
-// number of milliseconds, computed exactly, and fit an lh_duration. No sign, exponent or space.
-// Zero is a duration: whether it makes sense is the caller's to say. On failure returns false and
-// sets *ret_reason to a constant that completes "the duration 'X' is refused: ..."; *ret is
-// untouched.
+// Parses `300ms`, `10s`, `1.5s`, `2m`, `1m30s`, `1h`, or a bare number of seconds. The value must
+// be a whole number of milliseconds, computed exactly, and fit an lh_duration. No sign, exponent or
+// space. Zero is a duration: whether it makes sense is the caller's to say. On failure returns
+// false and sets *ret_reason to a constant that completes "the duration 'X' is refused: ..."; *ret
+// is untouched.
 bool lh_duration_parse(struct lh_slice text, struct lh_duration *ret, const char **ret_reason);
 
 // Decimal integers exactly as lh_u64_format and lh_i64_format print them: no sign but a '-' before

@@ -1,16 +1,13 @@
 // The timer wheel. A deadline is read as eleven digits of base 64. A timer lies on the level of the
 // highest digit in which its deadline differs from the wheel's position, in the slot of that digit.
 // Four rules follow, and everything here rests on them:
-//   1. A slot on a lower level is earlier than any on a higher one, and on one level a lower digit
-//   is
+//   1. A slot on a lower level is earlier than any on a higher one, and on one level a lower digit is
 //      earlier: the first occupied slot holds the earliest timer, and no slot wraps around.
 //   2. The position may advance freely below the start of the first occupied slot: no highest
 //      differing digit changes.
-//   3. When the position enters a slot, its timers agree with it in one digit more: all of them
-//   move
+//   3. When the position enters a slot, its timers agree with it in one digit more: all of them move
 //      down, and the slot is empty before anything else happens (it is `draining` until then).
-//   4. Equal deadlines always lie in the same slot, and which chain of it a timer is in depends on
-//   its
+//   4. Equal deadlines always lie in the same slot, and which chain of it a timer is in depends on its
 //      order alone, so a chain keeps equal deadlines in order of insertion.
 #include "base/wheel.h"
 
@@ -264,7 +261,7 @@ void lh_wheel_init(struct lh_wheel *wheel, struct lh_instant now)
 
 void lh_wheel_cancel(struct lh_wheel *wheel, struct lh_wheel_timer *timer)
 {
-    if (timer->place != 0)
+    if (lh_wheel_is_scheduled(timer))
         take_out(wheel, timer);
 }
 

@@ -8,24 +8,32 @@
 
 static const char about[] =
     "Acquires the lease NAME and prints its token, its holder and how long it is held. It then\n"
-    "lasts until its TTL unless it is renewed. Asked again for the same --holder, through any node,\n"
-    "it shows the lease that the holder has already. Exit code 75: somebody else holds it; 69: no quorum.";
+    "lasts until its TTL unless it is renewed. Asked again for the same --holder, through any "
+    "node,\n"
+    "it shows the lease that the holder has already.\n"
+    "\n"
+    "Exit code: 0 acquired, 75 somebody else holds it, 69 no quorum, 64 refused as wrong, 1 the\n"
+    "token could not be printed.";
 
 int lh_acquire_command(int argc, char **argv)
 {
     struct lh_common_options common = {.json = false};
     struct lh_option_duration ttl = {.given = false};
     struct lh_option_duration wait = {.given = false};
+    bool nonblock = false;
     const char *holder = NULL;
     const struct lh_option options[] = {
-        {"ttl", LH_OPTION_DURATION, &ttl, "D", "how long, from 50ms to the cluster's max-ttl"},
+        {"ttl", LH_OPTION_DURATION, &ttl, "D",
+         "how long, from 50ms (on quiet machines) to the cluster's max-ttl\n"
+         "(default 10s, or max-ttl if that is less)"},
         {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: ask once)"},
+        {"nonblock", LH_OPTION_FLAG, &nonblock, NULL, "do not wait in line, as without --wait"},
         {"holder", LH_OPTION_TEXT, &holder, "H", "who holds it (default: user@host:RANDOM)"},
         LH_COMMON_OPTIONS(common),
     };
     const struct lh_syntax syntax = {
         .command = "acquire",
-        .arguments = "NAME [--ttl D] [--wait D] [--holder H] [--json]",
+        .arguments = "NAME [--ttl D] [--wait D | --nonblock] [--holder H] [--json]",
         .about = about,
         .positionals_least = 1,
         .positionals_most = 1,
@@ -40,14 +48,10 @@ int lh_acquire_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_name("acquire", parsed.positionals[0], &lease, &exit_code) ||
         !lh_session_holder("acquire", holder, &lease, &exit_code) ||
+        !lh_options_one_wait("acquire", nonblock, &wait, &exit_code) ||
         !lh_session_open("acquire", &common, &client, &exit_code))
         return exit_code;
-    lh_lease_acquire(&call, client, &lease, ttl.value, wait.value, lh_session_patience(&common));
-    enum lh_lease_result result = lh_lease_finish(&call);
-    if (result == LH_LEASE_GRANTED)
-        exit_code = lh_session_print_granted(&lease, common.json);
-    else
-        exit_code = lh_session_lease_failed("acquire", &call, result);
-    lh_client_close(client);
-    return exit_code;
+    lh_lease_acquire(&call, client, &lease, ttl.value, wait.value,
+                     lh_session_patience(&common, &wait));
+    return lh_session_finish("acquire", &call, &common);
 }

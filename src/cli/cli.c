@@ -1,14 +1,16 @@
 // The program's front: the one table of subcommands, the short help, and what is said to a mistyped
 // word.
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check/check.h"
+#include "check/trace_check.h"
 #include "cli/command.h"
 #include "cli/exit.h"
+#include "cli/output.h"
 #include "cli/suggest.h"
-
-#define VERSION "0.1.0"
 
 static int help_command(int argc, char **argv);
 static int version_command(int argc, char **argv);
@@ -26,14 +28,18 @@ static const struct lh_command commands[] = {
     {"keygen", lh_keygen_command, "make the keyring of a new cluster"},
     {"dev", lh_dev_command, "start a cluster on this machine to try things on"},
     {"demo", lh_demo_command, "show three nodes, a kill and a stop, and check that no two held"},
-    {"check", lh_check_command, "search the protocol's states for a violation"},
-    {"witness", lh_witness_command, "show each known failure, and the rule that stops it"},
+    {"check", lh_check_command, "for developers: search the protocol's states for a violation"},
+    {"witness", lh_witness_command,
+     "for developers: each known failure, and the rule that stops it"},
+    {"trace", lh_trace_command, "for developers: is a recording of daemons what the rules allow?"},
     {"help", help_command, "show this, or the help of a command"},
     {"version", version_command, "print the version"},
     {"demo-beat", lh_demo_beat_command, NULL},
     {"demo-check", lh_demo_check_command, NULL},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static const char *program_version;
 
 static const struct lh_command *find(const char *name)
 {
@@ -51,8 +57,8 @@ static void print_help(FILE *where)
         if (commands[i].summary != NULL)
             fprintf(where, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fprintf(where,
-            "\n`leasehold COMMAND --help` tells more. Durations: 300ms, 10s, 1.5s, 2m, 1h; a "
-            "bare number is seconds.\nTo try it: `leasehold dev` in one terminal, `leasehold run "
+            "\n`leasehold COMMAND --help` tells more. Durations: 300ms, 10s, 1.5s, 2m, 1m30s, 1h; "
+            "a bare number is seconds.\nTo try it: `leasehold dev` in one terminal, `leasehold run "
             "hello -- sleep 60` in another.\n");
 }
 
@@ -82,19 +88,30 @@ static int help_command(int argc, char **argv)
             return command->run(2, arguments);
     }
     print_help(stdout);
-    return LH_EXIT_OK;
+    return lh_output_end("help");
 }
 
 static int version_command(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    printf("leasehold " VERSION "\n");
-    return LH_EXIT_OK;
+    printf("leasehold %s\n", program_version);
+    return lh_output_end("version");
 }
 
-int lh_cli_main(int argc, char **argv)
+// A descriptor that was closed at the start would be the next socket's, and what is printed would
+// go there. In its place comes one that can be neither read nor written.
+static void fill_standard_descriptors(void)
 {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+int lh_cli_main(const char *version, int argc, char **argv)
+{
+    program_version = version;
+    fill_standard_descriptors();
     if (argc < 2) {
         print_help(stderr);
         return LH_EXIT_USAGE;
@@ -102,8 +119,15 @@ int lh_cli_main(int argc, char **argv)
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         word = "help";
-    else if (strcmp(word, "--version") == 0)
+    else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         word = "version";
+    if (word[0] == '-') {
+        fprintf(stderr,
+                "leasehold: '%s' stands before the command: options come after it, as in "
+                "`leasehold status --connect ENDPOINT`\n",
+                word);
+        return LH_EXIT_USAGE;
+    }
     const struct lh_command *command = find(word);
     if (command == NULL)
         return unknown(word);

@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -145,21 +147,29 @@ static bool make_directory(struct lh_cluster *cluster, const char *directory,
         cluster->directory_is_ours = true;
         return true;
     }
-    if ((size_t)snprintf(cluster->directory, size, "%s", directory) >= size)
-        return lh_error_set(error,
-                            "the directory '%s' has a long path: at most %zu bytes are "
-                            "allowed, since sockets are made in it",
-                            directory, size - 1);
-    if (mkdir(directory, 0700) == 0) {
-        cluster->directory_is_ours = true;
-        return true;
-    }
-    if (errno != EEXIST)
+    char absolute[PATH_MAX];
+    bool made = mkdir(directory, 0700) == 0;
+    if (!made && errno != EEXIST)
         return lh_error_set(error, "cannot make the directory %s: %s", directory, strerror(errno));
-    if (!is_empty_directory(directory))
+    if (!made && !is_empty_directory(directory))
         return lh_error_set(error, "%s is not an empty directory: name an empty or a new one",
                             directory);
-    return true;
+    bool good = realpath(directory, absolute) != NULL ||
+                lh_error_set(error, "cannot find the directory %s: %s", directory, strerror(errno));
+    if (good && strpbrk(absolute, ",#;") != NULL)
+        good = lh_error_set(error,
+                            "the directory '%s' has ',', '#' or ';' in its path: name "
+                            "another, since it stands in endpoints and configurations",
+                            absolute);
+    if (good && (size_t)snprintf(cluster->directory, size, "%s", absolute) >= size)
+        good = lh_error_set(error,
+                            "the directory '%s' has a long path: at most %zu bytes are "
+                            "allowed, since sockets are made in it",
+                            absolute, size - 1);
+    if (!good && made)
+        rmdir(directory);
+    cluster->directory_is_ours = made;
+    return good;
 }
 
 static bool write_config(const struct lh_cluster *cluster, const struct lh_cluster_node *node,
@@ -277,6 +287,21 @@ void lh_cluster_signal(struct lh_cluster_node *node, int signal)
 {
     if (node->pid > 0)
         kill(node->pid, signal);
+}
+
+int lh_cluster_open_signals(struct lh_error *error)
+{
+    sigset_t watched;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGINT);
+    sigaddset(&watched, SIGTERM);
+    sigaddset(&watched, SIGHUP);
+    sigaddset(&watched, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &watched, NULL);
+    int fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0)
+        lh_error_set(error, "no descriptor for signals: %s", strerror(errno));
+    return fd;
 }
 
 bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status)

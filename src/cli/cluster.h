@@ -39,8 +39,8 @@ struct lh_cluster {
 };
 
 // Makes directory, keyring and configurations for `count` nodes. `directory` NULL makes a temporary
-// one; a named one must be empty or not exist. `max_ttl` as in the configuration: "3s". On failure
-// nothing is left behind.
+// one; a named one must be empty or not exist; its path is made absolute. `max_ttl` as in the
+// configuration: "3s". On failure nothing is left behind.
 bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
                      struct lh_cluster *ret_cluster, struct lh_error *error);
 
@@ -67,6 +67,10 @@ bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration tim
 // Ends every daemon, in order first (SIGTERM), after two seconds with SIGKILL, and removes what
 // lh_cluster_open and the daemons made.
 void lh_cluster_close(struct lh_cluster *cluster);
+
+// Blocks TERM, INT, HUP and CHLD and returns a descriptor from which they are read; -1 with the
+// reason.
+int lh_cluster_open_signals(struct lh_error *error);
 
 // The path of the running leasehold, and of a program beside it, in ../sbin or in PATH.
 bool lh_cluster_find_program(const char *name, char *ret_path, size_t size, struct lh_error *error);

@@ -24,7 +24,7 @@ int lh_witness_command(int argc, char **argv);
 int lh_demo_beat_command(int argc, char **argv);
 int lh_demo_check_command(int argc, char **argv);
 
-// The whole program.
-int lh_cli_main(int argc, char **argv);
+// The whole program; `version` as it is printed.
+int lh_cli_main(const char *version, int argc, char **argv);
 
 #endif

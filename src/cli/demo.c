@@ -206,7 +206,7 @@ static bool owner_stopped(struct demo *demo)
 
 // --- the judgement ---
 
-static bool judge(struct demo *demo)
+static bool judge(struct demo *demo, bool complete)
 {
     static struct lh_beats_verdict verdict;
     struct lh_beat *beats = NULL;
@@ -220,7 +220,12 @@ static bool judge(struct demo *demo)
         printf("\nBROKEN: %s\n", error.text);
         return false;
     }
-    printf("\n%zu beats of %zu holders:\n", verdict.beats, verdict.span_count);
+    if (verdict.beats == 0) {
+        printf("\nNothing was seen: no command ever held the lease.\n");
+        return false;
+    }
+    printf("\n%zu beats of %zu holder%s:\n", verdict.beats, verdict.span_count,
+           verdict.span_count == 1 ? "" : "s");
     for (size_t i = 0; i < verdict.span_count; i++) {
         const struct lh_beat_span *span = &verdict.spans[i];
         printf("  node %d  token %-12" PRId64 " %7.3fs to %7.3fs  %5zu beats",
@@ -232,7 +237,8 @@ static bool judge(struct demo *demo)
                    span->refused == 1 ? "" : "s");
         printf("\n");
     }
-    printf("No two holders overlapped. Tokens only rose.\n");
+    printf("%sNo two holders overlapped. Tokens only rose.\n",
+           complete ? "" : "Incomplete: not all of it was played. Up to there: ");
     return true;
 }
 
@@ -240,7 +246,7 @@ static bool play(struct demo *demo)
 {
     bool played = first_owner(demo) && daemon_killed(demo) && owner_stopped(demo);
     bool interrupted = demo->stage.interrupted;
-    bool judged = judge(demo);
+    bool judged = judge(demo, played && !interrupted);
     if (!played || !judged)
         return false;
     printf("Take-over: %.3f s after kill -9, %.3f s after the stop; the TTL was 1 s.\n",

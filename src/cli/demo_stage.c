@@ -79,7 +79,7 @@ bool lh_demo_start_wrappers(struct lh_demo_stage *stage, struct lh_error *error)
 
 static void take_wrapper_line(struct lh_demo_stage *stage, int node, const char *line)
 {
-    static const char prefix[] = "leasehold run: 'demo' ";
+    static const char prefix[] = "leasehold run: ";
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     if (strncmp(line, "pid ", 4) == 0) { // demo-beat: pid N token N
         char *end;
@@ -271,19 +271,6 @@ void lh_demo_signal_all(struct lh_demo_stage *stage, int node, int signal)
 
 // --- beginning and end ---
 
-static bool open_signals(struct lh_demo_stage *stage)
-{
-    sigset_t watched;
-    sigemptyset(&watched);
-    sigaddset(&watched, SIGINT);
-    sigaddset(&watched, SIGTERM);
-    sigaddset(&watched, SIGHUP);
-    sigaddset(&watched, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &watched, NULL);
-    stage->signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-    return stage->signal_fd >= 0;
-}
-
 static bool open_files(struct lh_demo_stage *stage, struct lh_error *error)
 {
     ssize_t size = readlink("/proc/self/exe", stage->self, sizeof stage->self - 1);
@@ -305,9 +292,8 @@ bool lh_demo_stage_open(struct lh_demo_stage *stage, struct lh_duration length,
     stage->beats_fd = stage->signal_fd = stage->holder = -1;
     for (int i = 0; i < LH_DEMO_NODES; i++)
         stage->wrappers[i].output = -1;
-    if (!open_signals(stage))
-        return lh_error_set(error, "no descriptor for signals: %s", strerror(errno));
-    if (!lh_cluster_open(LH_DEMO_NODES, NULL, "3s", &stage->cluster, error))
+    stage->signal_fd = lh_cluster_open_signals(error);
+    if (stage->signal_fd < 0 || !lh_cluster_open(LH_DEMO_NODES, NULL, "3s", &stage->cluster, error))
         return false;
     lh_timeline_open(&stage->timeline, LH_DEMO_NODES, lh_clock_now(), length);
     bool good = open_files(stage, error);

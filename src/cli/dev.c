@@ -1,5 +1,4 @@
 // `leasehold dev`: a cluster to try things on, in the foreground of a terminal, gone on Ctrl-C.
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,16 +20,35 @@ static void print_line(void *context, const struct lh_cluster_node *node, const 
     fflush(stdout);
 }
 
+// A word for the shell that the lines are pasted into: quoted where it must be.
+static void print_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-:,+@%";
+    bool quoted = word[strspn(word, plain)] != '\0';
+    printf("%s", quoted ? "'" : "");
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            printf("'\\'"); // ends the quotes, says one, and begins them anew
+        putchar(*word);
+    }
+    printf("%s", quoted ? "'" : "");
+}
+
 static void print_welcome(const struct lh_cluster *cluster)
 {
-    printf("%d nodes in %s, max-ttl 3s. Try, in another terminal:\n\n", cluster->count,
-           cluster->directory);
+    printf("%d node%s in %s, max-ttl 3s. Try, in another terminal:\n\n", cluster->count,
+           cluster->count == 1 ? "" : "s", cluster->directory);
     printf("  export LEASEHOLD_CONNECT=");
-    for (int i = 0; i < cluster->count; i++)
-        printf("%sunix:%s", i ? "," : "", cluster->nodes[i].socket);
+    for (int i = 0; i < cluster->count; i++) {
+        printf("%sunix:", i ? "," : "");
+        print_word(cluster->nodes[i].socket);
+    }
     printf("\n  leasehold status\n");
     printf("  leasehold run hello -- sh -c 'echo token $LEASEHOLD_TOKEN; sleep 60'\n");
-    printf("  redis-cli -s %s LEASE LIST\n", cluster->nodes[0].socket);
+    printf("  redis-cli -s ");
+    print_word(cluster->nodes[0].socket);
+    printf(" LEASE LIST\n");
     printf("  redis-cli -p %u SUBSCRIBE lease:hello\n\n", (unsigned)cluster->nodes[0].client_port);
     for (int i = 0; i < cluster->count; i++)
         printf("node%d | pid %ld, unix:%s, tcp:127.0.0.1:%u\n", cluster->nodes[i].id,
@@ -52,7 +70,11 @@ static void note_ended(struct lh_cluster *cluster)
             printf("node%d | ended by signal %d", node->id, WTERMSIG(status));
         else
             printf("node%d | ended with code %d", node->id, WEXITSTATUS(status));
-        printf("; start it again: %s --config %s\n", cluster->daemon, node->config);
+        printf("; start it again: ");
+        print_word(cluster->daemon);
+        printf(" --config ");
+        print_word(node->config);
+        printf("\n");
         fflush(stdout);
     }
 }
@@ -118,25 +140,15 @@ int lh_dev_command(int argc, char **argv)
                 nodes, LH_CLUSTER_NODES_MOST);
         return LH_EXIT_USAGE;
     }
-    sigset_t watched;
-    sigemptyset(&watched);
-    sigaddset(&watched, SIGINT);
-    sigaddset(&watched, SIGTERM);
-    sigaddset(&watched, SIGHUP);
-    sigaddset(&watched, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &watched, NULL);
-    int signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (signal_fd < 0) {
-        fprintf(stderr, "leasehold dev: no descriptor for signals: %s\n", strerror(errno));
-        return LH_EXIT_FAILED;
-    }
-    if (!lh_cluster_open((int)nodes, directory, "3s", &cluster, &error)) {
+    exit_code = LH_EXIT_FAILED;
+    int signal_fd = lh_cluster_open_signals(&error);
+    if (signal_fd >= 0 && lh_cluster_open((int)nodes, directory, "3s", &cluster, &error)) {
+        exit_code = run_cluster(&cluster, signal_fd);
+        lh_cluster_close(&cluster);
+    } else {
         fprintf(stderr, "leasehold dev: %s\n", error.text);
-        close(signal_fd);
-        return LH_EXIT_FAILED;
     }
-    exit_code = run_cluster(&cluster, signal_fd);
-    lh_cluster_close(&cluster);
-    close(signal_fd);
+    if (signal_fd >= 0)
+        close(signal_fd);
     return exit_code;
 }

@@ -1,6 +1,5 @@
 // `leasehold keygen`: the secrets of a new cluster, or one more sealing key for a cluster that has
 // them.
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "os/keyring.h"
 
 static int failed(const char *why)
@@ -19,13 +19,15 @@ static int failed(const char *why)
 }
 
 // A keyring that others can read is none.
-static void warn_about_mode(void)
+static void warn_about_mode(bool key_only)
 {
     struct stat output;
     if (fstat(STDOUT_FILENO, &output) == 0 && S_ISREG(output.st_mode) &&
         (output.st_mode & 077) != 0)
-        fprintf(stderr, "leasehold keygen: warning: others may read this file: chmod 600 it, or "
-                        "name it: leasehold keygen FILE\n");
+        fprintf(stderr,
+                "leasehold keygen: warning: others may read this file: chmod 600 it, or %s\n",
+                key_only ? "add the line to the keyring itself: leasehold keygen --key >> KEYRING"
+                         : "name it: leasehold keygen FILE");
 }
 
 static int print(const struct lh_keyring *keyring, bool key_only)
@@ -38,10 +40,9 @@ static int print(const struct lh_keyring *keyring, bool key_only)
     } else {
         lh_keyring_format(keyring, text);
     }
-    warn_about_mode();
-    if (fputs(text, stdout) < 0 || fflush(stdout) != 0)
-        return failed(strerror(errno));
-    return LH_EXIT_OK;
+    warn_about_mode(key_only);
+    fputs(text, stdout);
+    return lh_output_end("keygen");
 }
 
 int lh_keygen_command(int argc, char **argv)
@@ -51,7 +52,7 @@ int lh_keygen_command(int argc, char **argv)
     int exit_code;
     const struct lh_option options[] = {
         {"key", LH_OPTION_FLAG, &key_only, NULL,
-         "print only a new `key = ...` line, to add to the keyring of a running cluster"},
+         "print only a new `key = ...` line, for the keyring of a running cluster: >> KEYRING"},
     };
     const struct lh_syntax syntax = {
         .command = "keygen",

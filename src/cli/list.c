@@ -83,7 +83,25 @@ static bool read_pages(struct listing *listing, struct lh_client *client,
     return true;
 }
 
-static int print_listing(struct listing *listing)
+// Whether so many nodes did not answer that a quorum may hold leases nobody here can see.
+static bool lacks_quorum(const struct listing *listing, struct lh_client *client,
+                         const struct lh_common_options *common)
+{
+    static const char *const words[] = {"CLUSTER", "STATUS"};
+    struct lh_client_trouble trouble;
+    int64_t missing = (int64_t)json_array_size(listing->missing);
+    int64_t quorum = 0;
+    if (missing == 0)
+        return false;
+    if (!lh_client_call(client, words, 2, lh_session_patience(common, NULL), &trouble))
+        return true;
+    const struct lh_resp_value *reply = lh_client_reply(client);
+    const struct lh_resp_value *members = lh_resp_get(reply, "members");
+    return !lh_resp_as_integer(lh_resp_get(reply, "quorum"), &quorum) || members == NULL ||
+           (int64_t)members->child_count - missing < quorum;
+}
+
+static int print_listing(struct listing *listing, bool complete)
 {
     size_t missing = json_array_size(listing->missing);
     for (size_t i = 0; i < missing; i++)
@@ -91,14 +109,20 @@ static int print_listing(struct listing *listing)
                 "leasehold list: node %" JSON_INTEGER_FORMAT " did not answer: its leases may be "
                 "missing\n",
                 json_integer_value(json_array_get(listing->missing, i)));
-    if (listing->json)
-        return lh_json_print(json_pack("{s:O, s:I, s:O}", "leases", listing->leases, "age_ms",
-                                       (json_int_t)listing->age_ms, "missing", listing->missing));
-    if (listing->count > 0)
+    if (!complete)
+        fprintf(stderr, "leasehold list: no quorum: this is what the others know\n");
+    int exit_code = LH_EXIT_OK;
+    if (listing->json) {
+        exit_code = lh_json_print("list", json_pack("{s:O, s:I, s:O}", "leases", listing->leases,
+                                                    "age_ms", (json_int_t)listing->age_ms,
+                                                    "missing", listing->missing));
+    } else if (listing->count > 0) {
         lh_table_close(&listing->table);
-    else
-        fprintf(stderr, "leasehold list: no lease is held\n");
-    return fflush(stdout) == 0 ? LH_EXIT_OK : LH_EXIT_FAILED;
+        exit_code = lh_output_end("list");
+    } else {
+        fprintf(stderr, "leasehold list: %s\n", missing == 0 ? "no lease is held" : "none known");
+    }
+    return exit_code == LH_EXIT_OK && !complete ? LH_EXIT_NO_QUORUM : exit_code;
 }
 
 int lh_list_command(int argc, char **argv)
@@ -114,7 +138,9 @@ int lh_list_command(int argc, char **argv)
         .arguments = "[--prefix P] [--json]",
         .about =
             "Shows all leases of the cluster: who holds them, what is left, since when, how often\n"
-            "renewed. It is a view a moment old: `get` asks a quorum.",
+            "renewed. It is a view a moment old: `get` asks a quorum.\n"
+            "\n"
+            "Exit code: 0 listed, 69 no daemon or no quorum: what is listed may be a part.",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
@@ -127,7 +153,7 @@ int lh_list_command(int argc, char **argv)
     struct listing listing = {.json = common.json, .leases = json_array(), .missing = json_array()};
     lh_lease_table_open(&listing.table);
     if (read_pages(&listing, client, &common, prefix, &exit_code))
-        exit_code = print_listing(&listing);
+        exit_code = print_listing(&listing, !lacks_quorum(&listing, client, &common));
     lh_table_discard(&listing.table);
     json_decref(listing.leases);
     json_decref(listing.missing);

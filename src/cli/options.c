@@ -30,7 +30,13 @@ static void print_help(const struct lh_syntax *syntax)
         char left[48];
         snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
                  option->argument ? option->argument : "");
-        printf("  %-26s %s\n", left, option->help);
+        printf("  %-26s ", left);
+        for (const char *at = option->help; *at != '\0'; at++) {
+            putchar(*at);
+            if (*at == '\n')
+                printf("%29s", "");
+        }
+        printf("\n");
     }
 }
 
@@ -143,6 +149,16 @@ static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *
         return wrong(syntax, ret_exit);
     }
     return true;
+}
+
+bool lh_options_one_wait(const char *command, bool nonblock, const struct lh_option_duration *wait,
+                         int *ret_exit)
+{
+    if (!nonblock || !wait->given)
+        return true;
+    fprintf(stderr, "leasehold %s: --nonblock and --wait exclude each other: give one\n", command);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
 }
 
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,

@@ -29,7 +29,7 @@ struct lh_option {
     enum lh_option_kind kind;
     void *value;          // left alone unless the option is given
     const char *argument; // what stands for the value in the help: "D", "TOKEN"; NULL for a flag
-    const char *help;
+    const char *help;     // lines after a '\n' are indented likewise
 };
 
 #define LH_POSITIONALS_MOST 4
@@ -56,6 +56,10 @@ struct lh_parsed {
 // false with the exit code in *ret_exit after printing why (or the help, for which the code is 0).
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
                       struct lh_parsed *ret_parsed, int *ret_exit);
+
+// --nonblock and --wait exclude each other: says so and sets *ret_exit.
+bool lh_options_one_wait(const char *command, bool nonblock, const struct lh_option_duration *wait,
+                         int *ret_exit);
 
 // What every command that talks to a daemon takes.
 struct lh_common_options {

@@ -1,6 +1,7 @@
 // See output.h.
 #include "cli/output.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,12 +18,16 @@ const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_T
     size_t size = LH_DURATION_TEXT_BYTES;
     if (ms < 1000)
         snprintf(ret, size, "%" PRId64 "ms", ms);
-    else if (s < 60 && ms % 1000 == 0)
-        snprintf(ret, size, "%" PRId64 "s", s);
-    else if (s < 60)
+    else if (s < 60 && ms % 1000 != 0)
         snprintf(ret, size, "%" PRId64 ".%" PRId64 "s", s, ms % 1000 / 100);
+    else if (s < 120)
+        snprintf(ret, size, "%" PRId64 "s", s);
+    else if (s < 3600 && s % 60 == 0)
+        snprintf(ret, size, "%" PRId64 "m", s / 60);
     else if (s < 3600)
         snprintf(ret, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+    else if (s < 86400 && s % 3600 < 60)
+        snprintf(ret, size, "%" PRId64 "h", s / 3600);
     else if (s < 86400)
         snprintf(ret, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s % 3600 / 60);
     else
@@ -30,10 +35,34 @@ const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_T
     return ret;
 }
 
+int64_t lh_ceil_ms(int64_t ns)
+{
+    return ns / LH_NS_PER_MS + (ns % LH_NS_PER_MS > 0);
+}
+
+const char *lh_duration_text_up(struct lh_duration duration, char ret[LH_DURATION_TEXT_BYTES])
+{
+    static const struct {
+        int64_t below_s;
+        int64_t step_ms; // the last digit that lh_duration_text shows
+    } steps[] = {{1, 1}, {60, 100}, {3600, 1000}, {86400, 60000}, {INT64_MAX, 3600000}};
+    int64_t ms = duration.ns > 0 ? lh_ceil_ms(duration.ns) : 0;
+    size_t i = 0;
+    while (ms / 1000 >= steps[i].below_s)
+        i++;
+    int64_t over_ms = ms % steps[i].step_ms;
+    return lh_duration_text(lh_ms(over_ms > 0 ? ms - over_ms + steps[i].step_ms : ms), ret);
+}
+
 const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES])
 {
     char left[LH_DURATION_TEXT_BYTES];
     size_t size = LH_HELD_TEXT_BYTES;
+    if (answer->holder[0] == '\0' && answer->token == 0 && answer->free_in_ns > 0) {
+        snprintf(ret, size, "no holder known; members still refuse it for at most %s",
+                 lh_duration_text_up((struct lh_duration){answer->free_in_ns}, left));
+        return ret;
+    }
     int used = snprintf(ret, size, "held by %s",
                         answer->holder[0] != '\0' ? answer->holder : "somebody else");
     if (answer->token > 0)
@@ -41,7 +70,7 @@ const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_B
                          answer->token, answer->node);
     if (answer->free_in_ns > 0)
         used += snprintf(ret + used, size - (size_t)used, ", free in at most %s unless renewed",
-                         lh_duration_text((struct lh_duration){answer->free_in_ns}, left));
+                         lh_duration_text_up((struct lh_duration){answer->free_in_ns}, left));
     if (answer->reason[0] != '\0' && answer->holder[0] == '\0')
         snprintf(ret + used, size - (size_t)used, ": %s", answer->reason);
     return ret;
@@ -90,6 +119,16 @@ static size_t width_of(const char *text)
     return width;
 }
 
+// Nothing is printed behind the last cell that has something in it.
+static void print_row(char *const *cells, size_t columns, const size_t *widths)
+{
+    while (columns > 1 && cells[columns - 1][0] == '\0')
+        columns--;
+    for (size_t i = 0; i + 1 < columns; i++)
+        printf("%s%*s", cells[i], (int)(widths[i] - width_of(cells[i]) + 2), "");
+    printf("%s\n", cells[columns - 1]);
+}
+
 void lh_table_close(struct lh_table *table)
 {
     size_t widths[LH_TABLE_COLUMNS_MOST] = {0};
@@ -98,12 +137,8 @@ void lh_table_close(struct lh_table *table)
         if (width > widths[i % table->columns])
             widths[i % table->columns] = width;
     }
-    for (size_t i = 0; i < table->count; i++) {
-        size_t column = i % table->columns;
-        bool last = column == table->columns - 1;
-        int padding = last ? 0 : (int)(widths[column] - width_of(table->cells[i]) + 2);
-        printf("%s%*s%s", table->cells[i], padding, "", last ? "\n" : "");
-    }
+    for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
+        print_row(&table->cells[i], table->columns, widths);
     lh_table_discard(table);
 }
 
@@ -124,6 +159,28 @@ static json_t *text_json(struct lh_slice text)
     return json != NULL ? json : json_string("(not UTF-8)");
 }
 
+// The JSON name of a key; false if its value is in nanoseconds, which are told in milliseconds.
+static void name_key(struct lh_slice key, char ret[128], bool *ret_in_ns)
+{
+    if (lh_slice_equal(key, LH_SLICE("refuses-us"))) // which reads like microseconds
+        key = LH_SLICE("refuses-this-node");
+    snprintf(ret, 128, "%.*s", (int)key.size_bytes, (const char *)key.data);
+    for (char *at = ret; *at != '\0'; at++)
+        if (*at == '-')
+            *at = '_';
+    *ret_in_ns = key.size_bytes > 3 && strcmp(ret + key.size_bytes - 3, "_ns") == 0;
+    if (*ret_in_ns)
+        ret[key.size_bytes - 2] = 'm';
+}
+
+static json_t *milliseconds_json(struct lh_slice key, int64_t ns)
+{
+    bool bound = lh_slice_equal(key, LH_SLICE("free-in-ns")) ||
+                 lh_slice_equal(key, LH_SLICE("ends-in-ns")) ||
+                 lh_slice_equal(key, LH_SLICE("next-owner-max-ns"));
+    return json_integer(bound ? lh_ceil_ms(ns) : lh_floor_ms((struct lh_duration){ns}));
+}
+
 static json_t *map_json(const struct lh_resp_value *map)
 {
     json_t *object = json_object();
@@ -133,11 +190,12 @@ static json_t *map_json(const struct lh_resp_value *map)
         struct lh_slice text;
         char name[128];
         if (lh_resp_as_text(key, &text) && text.size_bytes < sizeof name) {
-            snprintf(name, sizeof name, "%.*s", (int)text.size_bytes, (const char *)text.data);
-            for (char *at = name; *at != '\0'; at++)
-                if (*at == '-')
-                    *at = '_';
-            json_object_set_new(object, name, lh_reply_json(value));
+            bool in_ns;
+            name_key(text, name, &in_ns);
+            in_ns = in_ns && value->type == LH_RESP_INTEGER;
+            json_object_set_new(object, name,
+                                in_ns ? milliseconds_json(text, value->integer)
+                                      : lh_reply_json(value));
         }
         key = value + value->span;
     }
@@ -169,17 +227,33 @@ json_t *lh_reply_json(const struct lh_resp_value *value)
                  (const char *)value->text.data);
         return json_real(strtod(number, NULL));
     }
-    default: return text_json(value->text);
+    default: return value->text.size_bytes > 0 ? text_json(value->text) : json_null();
     }
 }
 
-int lh_json_print(json_t *json)
+int lh_output_end(const char *command)
+{
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed)
+        return LH_EXIT_OK;
+    fprintf(stderr, "leasehold %s: cannot write to standard output%s%s\n", command,
+            errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    clearerr(stdout);
+    return LH_EXIT_FAILED;
+}
+
+int lh_json_print(const char *command, json_t *json)
 {
     size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
     if (isatty(STDOUT_FILENO))
         flags = JSON_INDENT(2);
-    int failure = json == NULL || json_dumpf(json, stdout, flags) != 0 || printf("\n") < 0 ||
-                  fflush(stdout) != 0;
+    bool complete = json != NULL && json_dumpf(json, stdout, flags) == 0 && printf("\n") > 0;
     json_decref(json);
-    return failure ? LH_EXIT_FAILED : LH_EXIT_OK;
+    int exit_code = lh_output_end(command);
+    if (exit_code == LH_EXIT_OK && !complete) {
+        fprintf(stderr, "leasehold %s: the answer cannot be written as JSON\n", command);
+        exit_code = LH_EXIT_FAILED;
+    }
+    return exit_code;
 }

@@ -1,20 +1,9 @@
 // `leasehold release`: a lease given back by its holder, which has stopped acting (P6).
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/exit.h"
-#include "cli/output.h"
 #include "cli/session.h"
-
-static int print_released(const struct lh_lease *lease, bool json)
-{
-    if (json)
-        return lh_json_print(json_pack("{s:s, s:s, s:I}", "status", "released", "name", lease->name,
-                                       "token", (json_int_t)lease->token));
-    printf("%s  released\n", lease->name);
-    return LH_EXIT_OK;
-}
 
 int lh_release_command(int argc, char **argv)
 {
@@ -31,7 +20,9 @@ int lh_release_command(int argc, char **argv)
         .arguments = "NAME --token TOKEN --holder H [--json]",
         .about =
             "Gives a lease back, so that the next may have it at once. Whatever acted under it\n"
-            "must have stopped before. Exit code 76: it was not held any more.",
+            "must have stopped before.\n"
+            "\n"
+            "Exit code: 0 released, 76 it was not held any more, 69 no quorum.",
         .positionals_least = 1,
         .positionals_most = 1,
         .options = options,
@@ -46,12 +37,6 @@ int lh_release_command(int argc, char **argv)
         !lh_session_name("release", parsed.positionals[0], &lease, &exit_code) ||
         !lh_session_open("release", &common, &client, &exit_code))
         return exit_code;
-    lh_lease_release(&call, client, &lease, lh_session_patience(&common));
-    enum lh_lease_result result = lh_lease_finish(&call);
-    if (result == LH_LEASE_RELEASED)
-        exit_code = print_released(&lease, common.json);
-    else
-        exit_code = lh_session_lease_failed("release", &call, result);
-    lh_client_close(client);
-    return exit_code;
+    lh_lease_release(&call, client, &lease, lh_session_patience(&common, NULL));
+    return lh_session_finish("release", &call, &common);
 }

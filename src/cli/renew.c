@@ -20,7 +20,11 @@ int lh_renew_command(int argc, char **argv)
     const struct lh_syntax syntax = {
         .command = "renew",
         .arguments = "NAME --token TOKEN --holder H [--ttl D] [--json]",
-        .about = "Renews a lease. Exit code 76: it is lost, as another may have it by now.",
+        .about = "Renews a lease.\n"
+                 "\n"
+                 "Exit code: 0 renewed, 76 it is lost, and another may have it by now, 69 no "
+                 "quorum, 64\n"
+                 "refused as wrong.",
         .positionals_least = 1,
         .positionals_most = 1,
         .options = options,
@@ -35,12 +39,6 @@ int lh_renew_command(int argc, char **argv)
         !lh_session_name("renew", parsed.positionals[0], &lease, &exit_code) ||
         !lh_session_open("renew", &common, &client, &exit_code))
         return exit_code;
-    lh_lease_renew(&call, client, &lease, ttl.value, lh_session_patience(&common));
-    enum lh_lease_result result = lh_lease_finish(&call);
-    if (result == LH_LEASE_GRANTED)
-        exit_code = lh_session_print_granted(&lease, common.json);
-    else
-        exit_code = lh_session_lease_failed("renew", &call, result);
-    lh_client_close(client);
-    return exit_code;
+    lh_lease_renew(&call, client, &lease, ttl.value, lh_session_patience(&common, NULL));
+    return lh_session_finish("renew", &call, &common);
 }

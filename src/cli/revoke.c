@@ -13,20 +13,21 @@ static int print_revoked(const struct lh_resp_value *reply, const char *name, bo
 {
     struct lh_answer answer;
     char left[LH_DURATION_TEXT_BYTES];
-    if (json)
-        return lh_json_print(lh_reply_json(reply));
     lh_answer_read(reply, name, &answer);
+    int shown = json ? lh_json_print("revoke", lh_reply_json(reply)) : LH_EXIT_OK;
     if (answer.status != LH_ANSWER_FREE && answer.status != LH_ANSWER_REVOKED) {
         fprintf(stderr, "leasehold revoke: '%s' was not revoked: %s\n", name, answer.reason);
         return LH_EXIT_FAILED;
     }
+    if (json)
+        return shown;
     if (answer.status == LH_ANSWER_FREE)
         printf("%s  free: there is nothing to revoke\n", name);
     else
         printf("%s  revoked: token %" PRId64 " of %s on node %" PRId64 " ends within %s\n", name,
                answer.token, answer.holder[0] != '\0' ? answer.holder : "(unknown)", answer.node,
-               lh_duration_text((struct lh_duration){answer.ends_in_ns}, left));
-    return LH_EXIT_OK;
+               lh_duration_text_up((struct lh_duration){answer.ends_in_ns}, left));
+    return lh_output_end("revoke");
 }
 
 int lh_revoke_command(int argc, char **argv)
@@ -38,24 +39,14 @@ int lh_revoke_command(int argc, char **argv)
         .arguments = "NAME [--json]",
         .about =
             "Refuses the holder of a lease further renewals, and prints when the lease ends by\n"
-            "itself. It ends sooner if the holder lets go.",
+            "itself. It ends sooner if the holder lets go: `leasehold run`, on whatever machine,\n"
+            "ends its command when it would renew, within half of the TTL.\n"
+            "\n"
+            "Exit code: 0 revoked or free, 69 no quorum, 1 undecided: ask again.",
         .positionals_least = 1,
         .positionals_most = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
-    struct lh_parsed parsed;
-    struct lh_lease lease = {.token = 0};
-    struct lh_client *client;
-    const struct lh_resp_value *reply;
-    int exit_code;
-    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
-        !lh_session_name("revoke", parsed.positionals[0], &lease, &exit_code) ||
-        !lh_session_open("revoke", &common, &client, &exit_code))
-        return exit_code;
-    const char *words[] = {"LEASE", "REVOKE", lease.name};
-    if (lh_session_call("revoke", client, &common, words, 3, &reply, &exit_code))
-        exit_code = print_revoked(reply, lease.name, common.json);
-    lh_client_close(client);
-    return exit_code;
+    return lh_session_ask(&syntax, &common, argc, argv, "REVOKE", print_revoked);
 }

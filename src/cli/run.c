@@ -13,23 +13,29 @@ static const char about[] =
     "lease ends: SIGTERM, then SIGKILL, timed back from the deadline. The command is executed\n"
     "without a shell, in a process group of its own, and finds LEASEHOLD_NAME, LEASEHOLD_TOKEN,\n"
     "LEASEHOLD_TTL_MS and LEASEHOLD_HOLDER in its environment. TERM, INT, HUP, QUIT, USR1 and\n"
-    "USR2 are passed on to it. The lease is released once the command has ended.\n"
+    "USR2 are passed on to it; Ctrl-Z is undone, since a stopped command outlives its lease.\n"
+    "When the command has ended, what it left in its process group gets SIGTERM, after\n"
+    "--kill-after SIGKILL, and then the lease is released.\n"
     "\n"
     "Exit code: the command's own, or 128 + the signal that ended it; 64 usage, 69 no quorum,\n"
-    "75 not acquired, 76 the lease was lost while the command ran, 125, 126 and 127 as timeout(1).";
+    "75 not acquired, 76 the lease was lost while the command ran, 125, 126 and 127 as "
+    "timeout(1).\n"
+    "These may be the command's own as well: a line that begins `leasehold run:` tells.";
+
+#define TTL_DEFAULT_NS (10 * LH_NS_PER_S) // a daemon's, unless its max-ttl is less
 
 static bool check_times(const struct lh_option_duration *ttl, const struct lh_run_plan *plan,
                         int *ret_exit)
 {
     char most[LH_DURATION_TEXT_BYTES];
-    if (!ttl->given || !plan->kill_after_given ||
-        plan->kill_after.ns <= lh_run_kill_after_most(ttl->value).ns)
+    struct lh_duration longest = ttl->given ? ttl->value : (struct lh_duration){TTL_DEFAULT_NS};
+    longest = lh_run_kill_after_most(longest);
+    if (!plan->kill_after_given || plan->kill_after.ns <= longest.ns)
         return true;
-    fprintf(
-        stderr,
-        "leasehold run: --kill-after is longer than half of --ttl, which leaves no time to renew: "
-        "allow at most %s, or ask for a longer --ttl\n",
-        lh_duration_text(lh_run_kill_after_most(ttl->value), most));
+    fprintf(stderr,
+            "leasehold run: --kill-after is longer than half of --ttl%s: no time would be left to "
+            "renew: allow at most %s, or ask for a longer --ttl\n",
+            ttl->given ? "" : " (10s unless given)", lh_duration_text(longest, most));
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -42,19 +48,24 @@ int lh_run_command(int argc, char **argv)
     struct lh_option_duration kill_after = {.given = false};
     bool nonblock = false;
     const struct lh_option options[] = {
-        {"ttl", LH_OPTION_DURATION, &ttl, "D", "how long one grant lasts; renewed at half of it"},
+        {"ttl", LH_OPTION_DURATION, &ttl, "D",
+         "how long one grant lasts, renewed at half of it: from 50ms (on quiet\n"
+         "machines) to the cluster's max-ttl (default 10s, or max-ttl if that is less)"},
         {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: without end)"},
-        {"nonblock", LH_OPTION_FLAG, &nonblock, NULL, "do not wait: exit with 75 if it is held"},
+        {"nonblock", LH_OPTION_FLAG, &nonblock, NULL,
+         "do not wait: exit with 75 if it is held\n"
+         "(without a quorum: with 69 after --timeout)"},
         {"kill-after", LH_OPTION_WAIT, &kill_after, "D",
          "SIGTERM so long before the end (default: 5s, at most a quarter of the TTL)"},
         {"connect", LH_OPTION_TEXT, &common.connect, "ENDPOINT[,..]",
          "where daemons are (default $LEASEHOLD_CONNECT, then unix:/run/leasehold/client.sock)"},
         {"timeout", LH_OPTION_DURATION, &common.timeout, "D",
-         "give up waiting after so long without an answer of a quorum (default 5s)"},
+         "give up waiting after so long without an answer of a quorum\n"
+         "(default 5s, or --wait if that is less, but at least 1s)"},
     };
     const struct lh_syntax syntax = {
         .command = "run",
-        .arguments = "NAME [--ttl D] [--wait D | --nonblock] [--kill-after D] -- COMMAND [ARGS]",
+        .arguments = "NAME [--ttl D] [--wait D | --nonblock] [--kill-after D] [--] COMMAND [ARGS]",
         .about = about,
         .positionals_least = 1,
         .positionals_most = 1,
@@ -67,17 +78,14 @@ int lh_run_command(int argc, char **argv)
     struct lh_client *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
-        !lh_session_name("run", parsed.positionals[0], &lease, &exit_code))
+        !lh_session_name("run", parsed.positionals[0], &lease, &exit_code) ||
+        !lh_options_one_wait("run", nonblock, &wait, &exit_code))
         return exit_code;
-    if (nonblock && wait.given) {
-        fprintf(stderr, "leasehold run: --nonblock and --wait exclude each other: give one\n");
-        return LH_EXIT_USAGE;
-    }
     struct lh_run_plan plan = {
         .command = parsed.command,
         .ttl = ttl.value,
         .wait = nonblock || wait.given ? wait.value : LH_WAIT_FOREVER,
-        .patience = lh_session_patience(&common),
+        .patience = lh_session_patience(&common, &wait),
         .kill_after = kill_after.value,
         .kill_after_given = kill_after.given,
     };

@@ -16,7 +16,9 @@
 #include "cli/output.h"
 #include "cli/run_child.h"
 #include "cli/run_schedule.h"
+#include "cli/session.h"
 #include "os/clock.h"
+#include "os/warn.h"
 
 // How long a release may take, unless the lease ends before, until it is left to end by itself.
 #define RELEASE_PATIENCE_NS (1 * LH_NS_PER_S)
@@ -57,6 +59,7 @@ struct run {
 static void say(const struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// Never waits: whatever must be done in time is done first, and said if somebody listens.
 static void say(const struct run *run, const char *format, ...)
 {
     char text[700];
@@ -64,7 +67,7 @@ static void say(const struct run *run, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "leasehold run: '%s' %s\n", run->lease->name, text);
+    lh_warn("leasehold run: '%s' %s\n", run->lease->name, text);
 }
 
 static void finish(struct run *run, int exit_code)
@@ -95,7 +98,6 @@ static void end_command(struct run *run, const char *why)
     char left[LH_DURATION_TEXT_BYTES];
     struct lh_instant now = lh_clock_now();
     lh_duration_text(lh_left(now, run->lease->deadline), left);
-    say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
     if (run->calling)
         lh_client_abandon(run->client);
     run->calling = false;
@@ -103,6 +105,21 @@ static void end_command(struct run *run, const char *why)
     run->lost = true;
     set_schedule(run, lh_run_schedule_lost(now, run->schedule, run->kill_after));
     lh_child_signal(&run->child, SIGTERM);
+    say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
+}
+
+// Out of time. A lease is renewed by the node that granted it, and by no other: if that is gone, so
+// is the lease, however many nodes are left.
+static void end_unrenewed(struct run *run)
+{
+    char why[600] = "it was not renewed in time";
+    const struct lh_client_trouble *trouble = &run->call.trouble;
+    if (trouble->error.text[0] != '\0')
+        snprintf(why, sizeof why, "node %" PRId64 ", which owns the lease, %s: %s",
+                 run->lease->node,
+                 trouble->reach == LH_REACH_NOBODY ? "is gone" : "did not renew it in time",
+                 trouble->error.text);
+    end_command(run, why);
 }
 
 static void begin_release(struct run *run)
@@ -199,11 +216,13 @@ static void not_acquired(struct run *run, enum lh_lease_result result)
         finish(run, LH_EXIT_NOT_ACQUIRED);
         break;
     case LH_LEASE_REFUSED:
-        say(run, "was refused: %s", run->call.error.text);
+        say(run, "was refused: %s", run->call.trouble.error.text);
         finish(run, LH_EXIT_USAGE);
         break;
     default:
-        say(run, "was not acquired: no quorum: %s", run->call.error.text);
+        say(run, "was not acquired: %s: %s", lh_session_cause(run->call.trouble.reach),
+            run->call.trouble.error.text);
+        lh_session_hint("run", run->client, run->call.trouble.reach);
         run->exit_code = LH_EXIT_NO_QUORUM;
         if (run->lease->token > 0) // granted late, and not renewed
             begin_release(run);
@@ -221,7 +240,7 @@ static void renewed(struct run *run, enum lh_lease_result result)
         end_command(run, run->call.answer.reason[0] ? run->call.answer.reason
                                                     : "the daemon does not know it any more");
         break;
-    case LH_LEASE_REFUSED: end_command(run, run->call.error.text); break;
+    case LH_LEASE_REFUSED: end_command(run, run->call.trouble.error.text); break;
     default: break; // out of time: the schedule ends the command
     }
 }
@@ -248,10 +267,8 @@ static void apply_schedule(struct run *run)
     struct lh_instant now = lh_clock_now();
     if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
         return;
-    if (run->phase == RUNNING && !lh_before(now, run->schedule.terminate)) {
-        const char *why = run->call.error.text;
-        end_command(run, why[0] != '\0' ? why : "it was not renewed in time");
-    }
+    if (run->phase == RUNNING && !lh_before(now, run->schedule.terminate))
+        end_unrenewed(run);
     if (run->phase != RUNNING && !run->killed && !lh_before(now, run->schedule.kill)) {
         lh_child_signal(&run->child, SIGKILL);
         run->killed = true;

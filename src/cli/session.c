@@ -10,6 +10,7 @@
 #include "os/clock.h"
 
 #define PATIENCE_DEFAULT_NS (5 * LH_NS_PER_S)
+#define PATIENCE_LEAST_NS (1 * LH_NS_PER_S) // of one that is cut to the wait
 
 bool lh_session_open(const char *command, const struct lh_common_options *common,
                      struct lh_client **ret_client, int *ret_exit)
@@ -22,10 +23,15 @@ bool lh_session_open(const char *command, const struct lh_common_options *common
     return false;
 }
 
-struct lh_duration lh_session_patience(const struct lh_common_options *common)
+struct lh_duration lh_session_patience(const struct lh_common_options *common,
+                                       const struct lh_option_duration *wait)
 {
-    return common->timeout.given ? common->timeout.value
-                                 : (struct lh_duration){PATIENCE_DEFAULT_NS};
+    struct lh_duration patience = {PATIENCE_DEFAULT_NS};
+    if (common->timeout.given)
+        return common->timeout.value;
+    if (wait != NULL && wait->given && wait->value.ns < patience.ns)
+        patience.ns = wait->value.ns > PATIENCE_LEAST_NS ? wait->value.ns : PATIENCE_LEAST_NS;
+    return patience;
 }
 
 bool lh_session_name(const char *command, const char *name, struct lh_lease *lease, int *ret_exit)
@@ -72,49 +78,84 @@ bool lh_session_owner(const char *command, const char *holder, struct lh_lease *
     return false;
 }
 
-int lh_session_no_quorum(const char *command, const struct lh_client *client, const char *why)
+// --- what did not work ---
+
+static json_t *number_or_null(int64_t number)
 {
-    fprintf(stderr, "leasehold %s: no quorum: %s\n", command, why);
-    if (lh_client_unreachable(client))
+    return number > 0 ? json_integer(number) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
+}
+
+// With --json every failure has one form; what is not known is null.
+static void print_failure(const char *command, const char *status, const char *name,
+                          const struct lh_answer *holder, const char *reason)
+{
+    static const struct lh_answer nobody = {.token = 0};
+    if (holder == NULL)
+        holder = &nobody;
+    lh_json_print(command,
+                  json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "status", status, "name",
+                            text_or_null(name), "token", number_or_null(holder->token), "holder",
+                            text_or_null(holder->holder), "node", number_or_null(holder->node),
+                            "free_in_ms", number_or_null(lh_ceil_ms(holder->free_in_ns)), "reason",
+                            text_or_null(reason)));
+}
+
+const char *lh_session_cause(enum lh_client_reach reach)
+{
+    switch (reach) {
+    case LH_REACH_NOBODY:
+    case LH_REACH_FORBIDDEN: return "no daemon";
+    case LH_REACH_SILENCE:
+    case LH_REACH_BROKEN: return "no answer";
+    case LH_REACH_ANSWER: break;
+    }
+    return "no quorum";
+}
+
+void lh_session_hint(const char *command, const struct lh_client *client,
+                     enum lh_client_reach reach)
+{
+    if (reach == LH_REACH_FORBIDDEN)
         fprintf(stderr,
-                "leasehold %s: is leaseholdd running there? Name others with --connect or "
-                "LEASEHOLD_CONNECT\n",
+                "leasehold %s: the socket is for its owner and group (leaseholdd's socket-mode): "
+                "become a member of its group, `leasehold` as installed, and log in anew\n",
                 command);
+    else if (reach == LH_REACH_NOBODY)
+        fprintf(stderr, "leasehold %s: is leaseholdd running there? %s\n", command,
+                lh_client_from_environment(client)
+                    ? "The endpoint is from LEASEHOLD_CONNECT"
+                    : "Name others with --connect or LEASEHOLD_CONNECT");
+}
+
+static int no_quorum(const char *command, const struct lh_client *client,
+                     const struct lh_client_trouble *trouble, const char *name, bool json)
+{
+    fprintf(stderr, "leasehold %s: %s: %s\n", command, lh_session_cause(trouble->reach),
+            trouble->error.text);
+    lh_session_hint(command, client, trouble->reach);
+    if (json)
+        print_failure(command, "noquorum", name, NULL, trouble->error.text);
     return LH_EXIT_NO_QUORUM;
 }
 
-bool lh_session_call(const char *command, struct lh_client *client,
-                     const struct lh_common_options *common, const char *const *words, size_t count,
-                     const struct lh_resp_value **ret_reply, int *ret_exit)
+static int refused(const char *command, const char *name, const char *why, bool json)
 {
-    struct lh_error error;
-    if (!lh_client_call(client, words, count, lh_session_patience(common), &error)) {
-        *ret_exit = lh_session_no_quorum(command, client, error.text);
-        return false;
-    }
-    const struct lh_resp_value *reply = lh_client_reply(client);
-    struct lh_slice text;
-    if (lh_resp_is(reply, LH_RESP_ERROR)) {
-        fprintf(stderr, "leasehold %s: refused: %.*s\n", command, (int)reply->text.size_bytes,
-                (const char *)reply->text.data);
-        *ret_exit = LH_EXIT_USAGE;
-        return false;
-    }
-    if (lh_resp_as_text(lh_resp_get(reply, "status"), &text) &&
-        lh_slice_equal(text, LH_SLICE("noquorum"))) {
-        struct lh_slice reason = LH_SLICE("no majority of the members answered in time");
-        lh_resp_as_text(lh_resp_get(reply, "reason"), &reason);
-        fprintf(stderr, "leasehold %s: no quorum: %s: %.*s\n", command, lh_client_endpoint(client),
-                (int)reason.size_bytes, (const char *)reason.data);
-        *ret_exit = LH_EXIT_NO_QUORUM;
-        return false;
-    }
-    *ret_reply = reply;
-    return true;
+    if (name != NULL)
+        fprintf(stderr, "leasehold %s: '%s' was refused: %s\n", command, name, why);
+    else
+        fprintf(stderr, "leasehold %s: refused: %s\n", command, why);
+    if (json)
+        print_failure(command, "refused", name, NULL, why);
+    return LH_EXIT_USAGE;
 }
 
-int lh_session_lease_failed(const char *command, const struct lh_lease_call *call,
-                            enum lh_lease_result result)
+static int lease_failed(const char *command, const struct lh_lease_call *call,
+                        enum lh_lease_result result, bool json)
 {
     char text[LH_HELD_TEXT_BYTES];
     const char *name = call->lease->name;
@@ -123,24 +164,84 @@ int lh_session_lease_failed(const char *command, const struct lh_lease_call *cal
     case LH_LEASE_HELD:
         fprintf(stderr, "leasehold %s: '%s' was not acquired: %s\n", command, name,
                 lh_held_text(answer, text));
+        if (json)
+            print_failure(command, "held", name, answer, answer->reason);
         return LH_EXIT_NOT_ACQUIRED;
     case LH_LEASE_LOST:
         fprintf(stderr, "leasehold %s: '%s' is not held under token %" PRId64 " by '%s'%s%s\n",
                 command, name, call->lease->token, call->lease->holder,
                 answer->reason[0] != '\0' ? ": " : "", answer->reason);
+        if (json)
+            print_failure(command, "lost", name, NULL, answer->reason);
         return LH_EXIT_LOST;
-    case LH_LEASE_REFUSED:
-        fprintf(stderr, "leasehold %s: '%s' was refused: %s\n", command, name, call->error.text);
-        return LH_EXIT_USAGE;
-    default: return lh_session_no_quorum(command, call->client, call->error.text);
+    case LH_LEASE_REFUSED: return refused(command, name, call->trouble.error.text, json);
+    default: return no_quorum(command, call->client, &call->trouble, name, json);
     }
 }
 
-int lh_session_print_granted(const struct lh_lease *lease, bool json)
+// --- one request ---
+
+bool lh_session_call(const char *command, struct lh_client *client,
+                     const struct lh_common_options *common, const char *const *words, size_t count,
+                     const struct lh_resp_value **ret_reply, int *ret_exit)
+{
+    struct lh_client_trouble trouble;
+    const char *name = count == 3 ? words[2] : NULL; // LEASE verb NAME
+    // A tenth more than a node has: it is the node that says "no quorum".
+    struct lh_duration patience = lh_session_patience(common, NULL);
+    patience.ns += patience.ns / 10;
+    if (!lh_client_call(client, words, count, patience, &trouble)) {
+        *ret_exit = no_quorum(command, client, &trouble, name, common->json);
+        return false;
+    }
+    const struct lh_resp_value *reply = lh_client_reply(client);
+    struct lh_answer answer;
+    lh_answer_read(reply, name != NULL ? name : "", &answer);
+    if (lh_resp_is(reply, LH_RESP_ERROR)) {
+        *ret_exit = refused(command, name, answer.reason, common->json);
+        return false;
+    }
+    if (answer.status == LH_ANSWER_NO_QUORUM) {
+        trouble = (struct lh_client_trouble){.reach = LH_REACH_NOBODY};
+        lh_client_note(client,
+                       answer.reason[0] != '\0' ? answer.reason
+                                                : "no majority of the members answered in time",
+                       &trouble);
+        *ret_exit = no_quorum(command, client, &trouble, name, common->json);
+        return false;
+    }
+    *ret_reply = reply;
+    return true;
+}
+
+int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_options *common, int argc,
+                   char **argv, const char *verb,
+                   int (*print)(const struct lh_resp_value *reply, const char *name, bool json))
+{
+    struct lh_parsed parsed;
+    struct lh_lease lease = {.token = 0};
+    struct lh_client *client;
+    const struct lh_resp_value *reply;
+    int exit_code;
+    if (!lh_options_parse(syntax, argc, argv, &parsed, &exit_code) ||
+        !lh_session_name(syntax->command, parsed.positionals[0], &lease, &exit_code) ||
+        !lh_session_open(syntax->command, common, &client, &exit_code))
+        return exit_code;
+    const char *words[] = {"LEASE", verb, lease.name};
+    if (lh_session_call(syntax->command, client, common, words, 3, &reply, &exit_code))
+        exit_code = print(reply, lease.name, common->json);
+    lh_client_close(client);
+    return exit_code;
+}
+
+// --- a lease ---
+
+static int print_granted(const char *command, const struct lh_lease *lease, bool json)
 {
     struct lh_duration left = lh_left(lh_clock_now(), lease->deadline);
     if (json)
-        return lh_json_print(json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I}", "status", "granted",
+        return lh_json_print(command,
+                             json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I}", "status", "granted",
                                        "name", lease->name, "token", (json_int_t)lease->token,
                                        "holder", lease->holder, "node", (json_int_t)lease->node,
                                        "ttl_ms", (json_int_t)lh_floor_ms(lease->ttl),
@@ -148,5 +249,36 @@ int lh_session_print_granted(const struct lh_lease *lease, bool json)
     char text[LH_DURATION_TEXT_BYTES];
     printf("%s  token %" PRId64 "  holder %s  for %s\n", lease->name, lease->token, lease->holder,
            lh_duration_text(left, text));
-    return fflush(stdout) == 0 ? LH_EXIT_OK : LH_EXIT_FAILED;
+    return lh_output_end(command);
+}
+
+static int print_released(const char *command, const struct lh_lease *lease, bool json)
+{
+    if (json)
+        return lh_json_print(command, json_pack("{s:s, s:s, s:I}", "status", "released", "name",
+                                                lease->name, "token", (json_int_t)lease->token));
+    printf("%s  released\n", lease->name);
+    return lh_output_end(command);
+}
+
+int lh_session_finish(const char *command, struct lh_lease_call *call,
+                      const struct lh_common_options *common)
+{
+    int exit_code;
+    enum lh_lease_result result = lh_lease_finish(call);
+    if (result == LH_LEASE_GRANTED) {
+        exit_code = print_granted(command, call->lease, common->json);
+        if (exit_code != LH_EXIT_OK && call->verb == LH_LEASE_ACQUIRE) {
+            lh_lease_release(call, call->client, call->lease, lh_session_patience(common, NULL));
+            bool released = lh_lease_finish(call) == LH_LEASE_RELEASED;
+            fprintf(stderr, "leasehold %s: '%s' %s\n", command, call->lease->name,
+                    released ? "is released again" : "could not be released: it ends by itself");
+        }
+    } else if (result == LH_LEASE_RELEASED) {
+        exit_code = print_released(command, call->lease, common->json);
+    } else {
+        exit_code = lease_failed(command, call, result, common->json);
+    }
+    lh_client_close(call->client);
+    return exit_code;
 }

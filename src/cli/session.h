@@ -1,5 +1,6 @@
-// What every command that talks to a daemon does alike: find one, and say why something did not
-// work, on standard error, in one line, with the exit code that belongs to it.
+// What every command that talks to a daemon does alike: find one, ask, and say why something did
+// not work: on standard error in one line, with --json on standard output too, and with the exit
+// code that belongs to it.
 #ifndef LH_CLI_SESSION_H
 #define LH_CLI_SESSION_H
 
@@ -10,8 +11,10 @@
 bool lh_session_open(const char *command, const struct lh_common_options *common,
                      struct lh_client **ret_client, int *ret_exit);
 
-// --timeout, or 5 s.
-struct lh_duration lh_session_patience(const struct lh_common_options *common);
+// --timeout, or 5 s. Who waits in line (`wait`, NULL: nobody) for less than that wants to hear of
+// a missing quorum as soon, though not within less than a second.
+struct lh_duration lh_session_patience(const struct lh_common_options *common,
+                                       const struct lh_option_duration *wait);
 
 // Checks NAME and puts it into the lease; else says why and sets *ret_exit.
 bool lh_session_name(const char *command, const char *name, struct lh_lease *lease, int *ret_exit);
@@ -30,14 +33,22 @@ bool lh_session_call(const char *command, struct lh_client *client,
                      const struct lh_common_options *common, const char *const *words, size_t count,
                      const struct lh_resp_value **ret_reply, int *ret_exit);
 
-// "no quorum: ...", with what to do if nothing listens. Returns the exit code.
-int lh_session_no_quorum(const char *command, const struct lh_client *client, const char *why);
+// The whole of a command that takes NAME and asks `LEASE verb NAME`: `print` shows the answer and
+// returns the exit code.
+int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_options *common, int argc,
+                   char **argv, const char *verb,
+                   int (*print)(const struct lh_resp_value *reply, const char *name, bool json));
 
-// Says why a lease call ended as it did (HELD, LOST, NO_QUORUM, REFUSED) and returns the exit code.
-int lh_session_lease_failed(const char *command, const struct lh_lease_call *call,
-                            enum lh_lease_result result);
+// "no daemon", "no answer" or "no quorum", by how far a request got.
+const char *lh_session_cause(enum lh_client_reach reach);
 
-// A granted lease, for acquire and renew: one line, or JSON.
-int lh_session_print_granted(const struct lh_lease *lease, bool json);
+// A line on what to do if nothing could be connected to; nothing otherwise.
+void lh_session_hint(const char *command, const struct lh_client *client,
+                     enum lh_client_reach reach);
+
+// Waits for the end of a call, prints what became of it, closes the client and returns the exit
+// code. A lease acquired whose token could not be printed is of no use to anybody: it is released.
+int lh_session_finish(const char *command, struct lh_lease_call *call,
+                      const struct lh_common_options *common);
 
 #endif

@@ -23,6 +23,24 @@ static struct lh_slice text(const struct lh_resp_value *map, const char *key)
 }
 #define SHOW(slice) (int)(slice).size_bytes, (const char *)(slice).data
 
+// The members that could grant a lease now, as far as this node hears of them.
+static int64_t count_up(const struct lh_resp_value *reply)
+{
+    const struct lh_resp_value *peers = lh_resp_get(reply, "peers");
+    int64_t up = 1;
+    if (!lh_resp_is(peers, LH_RESP_ARRAY))
+        return up;
+    const struct lh_resp_value *peer = peers + 1;
+    for (uint32_t i = 0; i < peers->child_count; i++, peer += peer->span)
+        up += lh_slice_equal(text(peer, "state"), LH_SLICE("up"));
+    return up;
+}
+
+static bool serves(const struct lh_resp_value *reply)
+{
+    return lh_slice_equal(text(reply, "state"), LH_SLICE("serving"));
+}
+
 static void print_members(const struct lh_resp_value *members)
 {
     printf("members");
@@ -31,6 +49,12 @@ static void print_members(const struct lh_resp_value *members)
         lh_resp_as_integer(lh_resp_child(members, i), &node);
         printf("%s%" PRId64, i == 0 ? " " : ",", node);
     }
+}
+
+static uint32_t count_members(const struct lh_resp_value *reply)
+{
+    const struct lh_resp_value *members = lh_resp_get(reply, "members");
+    return members != NULL ? members->child_count : 0;
 }
 
 static void print_node(const struct lh_resp_value *reply)
@@ -43,8 +67,11 @@ static void print_node(const struct lh_resp_value *reply)
     struct lh_slice version = text(reply, "version");
     int64_t quarantine_ms = integer(reply, "quarantine-left-ms");
     printf("node %" PRId64 "  %.*s", integer(reply, "node"), SHOW(state));
+    if (serves(reply) && count_up(reply) < integer(reply, "quorum"))
+        printf(", but no quorum (%" PRId64 " of %" PRIu32 ")", count_up(reply),
+               count_members(reply));
     if (quarantine_ms > 0)
-        printf(", quarantine for %s more", lh_duration_text(lh_ms(quarantine_ms), quarantine));
+        printf(", %s more", lh_duration_text_up(lh_ms(quarantine_ms), quarantine));
     if (reason.size_bytes > 0 && !lh_slice_equal(reason, LH_SLICE("-")))
         printf(": %.*s", SHOW(reason));
     printf("\nversion %.*s  up %s  generation %" PRId64 "  start %" PRId64 "\n", SHOW(version),
@@ -78,7 +105,10 @@ static void print_peers(const struct lh_resp_value *peers)
             lh_table_add(&table, "never");
         else
             lh_table_add(&table, "%s ago", lh_duration_text(lh_ms(heard_ms), heard));
-        lh_table_add(&table, "%.2fms", (double)integer(peer, "rtt-us") / 1000.0);
+        if (integer(peer, "rtt-us") == 0)
+            lh_table_add(&table, "-");
+        else
+            lh_table_add(&table, "%.2fms", (double)integer(peer, "rtt-us") / 1000.0);
         lh_table_add(&table, "%" PRId64, integer(peer, "generation"));
         lh_table_add(&table, "%.*s", SHOW(text(peer, "reason")));
     }
@@ -93,8 +123,12 @@ int lh_status_command(int argc, char **argv)
     const struct lh_syntax syntax = {
         .command = "status",
         .arguments = "[--connect ENDPOINT] [--json]",
-        .about = "Shows the state of the node that answers and how it sees its peers. With --json\n"
-                 "everything it tells is printed, its counters too.",
+        .about =
+            "Shows the state of the node that answers and how it sees its peers. With --json\n"
+            "everything it tells is printed, its counters too.\n"
+            "\n"
+            "Exit code: 0 it serves and sees a quorum; 69 it does not (joining, quarantine, no\n"
+            "quorum, refused, halted), or no daemon answered.",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
@@ -107,12 +141,15 @@ int lh_status_command(int argc, char **argv)
         return exit_code;
     if (lh_session_call("status", client, &common, words, 2, &reply, &exit_code)) {
         if (common.json) {
-            exit_code = lh_json_print(lh_reply_json(reply));
+            exit_code = lh_json_print("status", lh_reply_json(reply));
         } else {
             print_node(reply);
             print_peers(lh_resp_get(reply, "peers"));
-            exit_code = fflush(stdout) == 0 ? LH_EXIT_OK : LH_EXIT_FAILED;
+            exit_code = lh_output_end("status");
         }
+        if (exit_code == LH_EXIT_OK &&
+            (!serves(reply) || count_up(reply) < integer(reply, "quorum")))
+            exit_code = LH_EXIT_NO_QUORUM;
     }
     lh_client_close(client);
     return exit_code;

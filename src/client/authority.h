@@ -1,9 +1,9 @@
-// The client's own authority (DESIGN section 6): until when a client may act on what a node told
-// it. It is contained in the node's authority as the node's is in the acceptors' (T1, T2, T3): the
-// client read its clock before it sent the request, the node read its own after it received that
-// very request, so what the node says is left was left at the client's earlier reading too; the
-// rates of the two clocks are allowed for, and every rounding goes down. A late answer therefore
-// grants less, down to nothing. No deadline moves back (rule D).
+// The client's own authority (docs/protocol.md, Client): until when a client may act on what a node
+// told it. It is contained in the node's authority as the node's is in the acceptors' (T1, T2, T3):
+// the client read its clock before it sent the request, the node read its own after it received
+// that very request, so what the node says is left was left at the client's earlier reading too;
+// the rates of the two clocks are allowed for, and every rounding goes down. A late answer
+// therefore grants less, down to nothing. No deadline moves back (rule D).
 //
 // What must stay true: lh_client_deadline is the only place where a deadline of a client is
 // computed, and authority is asked anew, with a clock read, at each use.

@@ -37,9 +37,9 @@ struct lh_client {
     enum stage stage;
     struct lh_instant ends_at;
     struct lh_instant sent;
-    bool unreachable;
-    bool timed_out;
+    enum lh_client_reach reach;
     struct lh_error error;
+    bool from_environment;
 
     uint8_t *out; // greeting and request
     size_t out_room, out_size, out_done;
@@ -56,12 +56,18 @@ bool lh_client_open(const char *endpoints, struct lh_client **ret_client, struct
         return lh_error_set(error, "out of memory");
     client->fd = -1;
     client->values = malloc(VALUES_MOST * sizeof *client->values);
-    if (endpoints == NULL || endpoints[0] == '\0')
-        endpoints = getenv("LEASEHOLD_CONNECT");
-    if (endpoints == NULL || endpoints[0] == '\0')
+    const char *variable = getenv("LEASEHOLD_CONNECT");
+    if (endpoints == NULL && variable != NULL && variable[0] != '\0') {
+        endpoints = variable;
+        client->from_environment = true;
+    }
+    if (endpoints == NULL)
         endpoints = LH_ENDPOINT_DEFAULT;
+    struct lh_error why;
     bool good = client->values != NULL || lh_error_set(error, "out of memory");
-    good = good && lh_endpoint_list_parse(endpoints, &client->endpoints, error);
+    if (good && !lh_endpoint_list_parse(endpoints, &client->endpoints, &why))
+        good = lh_error_set(error, "%s%s", client->from_environment ? "LEASEHOLD_CONNECT: " : "",
+                            why.text);
     if (!good) {
         lh_client_close(client);
         return false;
@@ -102,12 +108,12 @@ void lh_client_try_next(struct lh_client *client)
 
 // Ends the request without an answer. The connection is closed: its answer, should it still come,
 // is nobody's. The next request goes to the next endpoint.
-static enum lh_client_state fail(struct lh_client *client, bool unreachable, const char *what,
-                                 const char *why)
+static enum lh_client_state fail(struct lh_client *client, enum lh_client_reach reach,
+                                 const char *what, const char *why)
 {
     disconnect(client);
     lh_client_try_next(client);
-    client->unreachable = unreachable;
+    client->reach = reach;
     client->state = LH_CLIENT_FAILED;
     lh_error_set(&client->error, "%s%s%s", what, why[0] ? ": " : "", why);
     return LH_CLIENT_FAILED;
@@ -158,6 +164,16 @@ static void drop_stale(struct lh_client *client)
         disconnect(client);
 }
 
+static enum lh_client_state cannot_connect(struct lh_client *client, int failure)
+{
+    enum lh_client_reach reach = LH_REACH_NOBODY;
+    if (failure == EACCES || failure == EPERM)
+        reach = LH_REACH_FORBIDDEN;
+    else if (failure == EAGAIN) // somebody listens, but has no room for us now
+        reach = LH_REACH_SILENCE;
+    return fail(client, reach, "cannot connect", strerror(failure));
+}
+
 static enum lh_client_state start_connecting(struct lh_client *client)
 {
     const struct lh_endpoint *endpoint = &client->endpoints.items[client->current];
@@ -165,15 +181,15 @@ static enum lh_client_state start_connecting(struct lh_client *client)
     int yes = 1;
     client->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (client->fd < 0)
-        return fail(client, true, "cannot make a socket", strerror(errno));
+        return fail(client, LH_REACH_NOBODY, "cannot make a socket", strerror(errno));
     if (family != AF_UNIX)
         setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     client->stage = CONNECTING;
     if (connect(client->fd, (const struct sockaddr *)&endpoint->address, endpoint->address_size) ==
         0)
         client->stage = SENDING;
-    else if (errno != EINPROGRESS) // EAGAIN: somebody listens, but has no room for us now
-        return fail(client, errno != EAGAIN, "cannot connect", strerror(errno));
+    else if (errno != EINPROGRESS)
+        return cannot_connect(client, errno);
     return LH_CLIENT_BUSY;
 }
 
@@ -185,13 +201,12 @@ void lh_client_begin(struct lh_client *client, const char *const *words, size_t 
     drop_stale(client);
     client->current = client->next;
     client->ends_at = lh_after(lh_clock_now(), timeout);
-    client->unreachable = false;
-    client->timed_out = false;
+    client->reach = LH_REACH_SILENCE;
     client->state = LH_CLIENT_BUSY;
     client->in_size = 0;
     lh_resp_reply_parser_init(&client->parser, client->values, VALUES_MOST, REPLY_BYTES_MOST);
     if (!build(client, words, count)) {
-        fail(client, false, "out of memory", "");
+        fail(client, LH_REACH_BROKEN, "out of memory", "");
         return;
     }
     client->stage = SENDING;
@@ -211,7 +226,7 @@ static enum lh_client_state finish_connecting(struct lh_client *client)
     if (getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &failure, &size) != 0)
         failure = errno;
     if (failure != 0)
-        return fail(client, true, "cannot connect", strerror(failure));
+        return cannot_connect(client, failure);
     client->stage = SENDING;
     return LH_CLIENT_BUSY;
 }
@@ -230,7 +245,7 @@ static enum lh_client_state send_some(struct lh_client *client)
         if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return LH_CLIENT_BUSY;
         if (size < 0)
-            return fail(client, false, "the connection broke", strerror(errno));
+            return fail(client, LH_REACH_BROKEN, "the connection broke", strerror(errno));
         client->out_done += (size_t)size;
     }
     client->stage = RECEIVING;
@@ -244,8 +259,9 @@ static enum lh_client_state take_reply(struct lh_client *client, size_t consumed
     bool unasked = reply->type == LH_RESP_PUSH;
     if (!unasked && client->greeted) {
         if (client->in_size > consumed)
-            return fail(client, false, "more than one answer came to one request", "");
+            return fail(client, LH_REACH_BROKEN, "more than one answer came to one request", "");
         client->state = LH_CLIENT_ANSWERED;
+        client->reach = LH_REACH_ANSWER;
         client->in_size = 0; // the bytes stay where they are until the next request
         return LH_CLIENT_ANSWERED;
     }
@@ -253,7 +269,7 @@ static enum lh_client_state take_reply(struct lh_client *client, size_t consumed
         char text[200];
         snprintf(text, sizeof text, "%.*s", (int)reply->text.size_bytes,
                  (const char *)reply->text.data);
-        return fail(client, false, "the server refused HELLO 3", text);
+        return fail(client, LH_REACH_BROKEN, "the server refused HELLO 3", text);
     }
     client->greeted = client->greeted || !unasked;
     memmove(client->in, client->in + consumed, client->in_size - consumed);
@@ -269,7 +285,7 @@ static enum lh_client_state parse(struct lh_client *client)
         switch (lh_resp_reply_parse(&client->parser, client->in, client->in_size, &consumed)) {
         case LH_RESP_NEED_MORE: return LH_CLIENT_BUSY;
         case LH_RESP_MALFORMED:
-            return fail(client, false, "what answers does not speak this protocol",
+            return fail(client, LH_REACH_BROKEN, "what answers does not speak this protocol",
                         client->parser.reason);
         case LH_RESP_COMPLETE: break;
         }
@@ -284,16 +300,16 @@ static enum lh_client_state receive_some(struct lh_client *client)
 {
     for (;;) {
         if (!make_room(&client->in, &client->in_room, client->in_size + RECEIVE_BYTES))
-            return fail(client, false, "out of memory", "");
+            return fail(client, LH_REACH_BROKEN, "out of memory", "");
         ssize_t size = recv(client->fd, client->in + client->in_size, RECEIVE_BYTES, 0);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return LH_CLIENT_BUSY;
         if (size < 0)
-            return fail(client, false, "the connection broke", strerror(errno));
+            return fail(client, LH_REACH_BROKEN, "the connection broke", strerror(errno));
         if (size == 0)
-            return fail(client, false, "the server closed the connection", "");
+            return fail(client, LH_REACH_BROKEN, "the server closed the connection", "");
         client->in_size += (size_t)size;
         enum lh_client_state state = parse(client);
         if (state != LH_CLIENT_BUSY)
@@ -319,11 +335,10 @@ enum lh_client_state lh_client_advance(struct lh_client *client)
         return client->state;
     if (do_what_can_be_done(client) != LH_CLIENT_BUSY)
         return client->state;
-    if (!lh_before(lh_clock_now(), client->ends_at)) {
-        client->timed_out = true;
-        return fail(client, client->stage == CONNECTING, "no answer in time", "");
-    }
-    return LH_CLIENT_BUSY;
+    if (lh_before(lh_clock_now(), client->ends_at))
+        return LH_CLIENT_BUSY;
+    return fail(client, client->stage == CONNECTING ? LH_REACH_NOBODY : LH_REACH_SILENCE,
+                "no answer in time", "");
 }
 
 int lh_client_fd(const struct lh_client *client)
@@ -386,48 +401,64 @@ const char *lh_client_error(const struct lh_client *client)
     return client->error.text;
 }
 
-bool lh_client_unreachable(const struct lh_client *client)
+enum lh_client_reach lh_client_reach(const struct lh_client *client)
 {
-    return client->unreachable;
+    return client->reach;
 }
 
-bool lh_client_timed_out(const struct lh_client *client)
+bool lh_client_from_environment(const struct lh_client *client)
 {
-    return client->timed_out;
+    return client->from_environment;
 }
 
-// One endpoint's turn. True if the answer is to be taken; else the error says why not.
+void lh_client_note(const struct lh_client *client, const char *why,
+                    struct lh_client_trouble *trouble)
+{
+    // Of two that did not answer the first one is told, which was asked first.
+    bool further = client->reach > trouble->reach ||
+                   (client->reach == trouble->reach && client->reach > LH_REACH_SILENCE);
+    if (trouble->error.text[0] != '\0' && !further)
+        return;
+    trouble->reach = client->reach;
+    lh_error_set(&trouble->error, "%s: %s", lh_client_endpoint(client), why);
+}
+
+// One endpoint's turn. True if the answer is to be taken; else the trouble says why not.
 static bool try_call(struct lh_client *client, const char *const *words, size_t count,
-                     struct lh_duration timeout, struct lh_error *error)
+                     struct lh_duration timeout, struct lh_client_trouble *trouble)
 {
+    char why[256];
     lh_client_begin(client, words, count, timeout);
-    if (lh_client_wait(client) != LH_CLIENT_ANSWERED)
-        return lh_error_set(error, "%s: %s", lh_client_endpoint(client), client->error.text);
+    if (lh_client_wait(client) != LH_CLIENT_ANSWERED) {
+        lh_client_note(client, client->error.text, trouble);
+        return false;
+    }
     struct lh_slice text = client->values[0].text;
     if (client->values[0].type != LH_RESP_ERROR ||
         !(lh_slice_has_prefix(text, LH_SLICE("NOTREADY")) ||
           lh_slice_has_prefix(text, LH_SLICE("BUSY"))))
         return true;
+    snprintf(why, sizeof why, "%.*s", (int)text.size_bytes, (const char *)text.data);
+    lh_client_note(client, why, trouble);
     lh_client_try_next(client);
-    return lh_error_set(error, "%s: %.*s", lh_client_endpoint(client), (int)text.size_bytes,
-                        (const char *)text.data);
+    return false;
 }
 
 bool lh_client_call(struct lh_client *client, const char *const *words, size_t count,
-                    struct lh_duration timeout, struct lh_error *error)
+                    struct lh_duration timeout, struct lh_client_trouble *ret_trouble)
 {
     struct lh_instant give_up = lh_after(lh_clock_now(), timeout);
-    bool reached = false;
+    *ret_trouble = (struct lh_client_trouble){.reach = LH_REACH_NOBODY};
     for (;;) {
         size_t endpoints = client->endpoints.count;
         for (size_t untried = endpoints; untried > 0; untried--) {
             struct lh_duration left = lh_left(lh_clock_now(), give_up);
             struct lh_duration share = {left.ns / (int64_t)untried};
-            if (try_call(client, words, count, share, error))
+            if (try_call(client, words, count, share, ret_trouble))
                 return true;
-            reached = reached || !client->unreachable;
         }
-        if (!reached || lh_left(lh_clock_now(), give_up).ns <= CALL_PAUSE_MS * LH_NS_PER_MS)
+        if (ret_trouble->reach < LH_REACH_SILENCE ||
+            lh_left(lh_clock_now(), give_up).ns <= CALL_PAUSE_MS * LH_NS_PER_MS)
             return false;
         poll(NULL, 0, CALL_PAUSE_MS);
     }

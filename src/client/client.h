@@ -3,14 +3,12 @@
 // whenever its descriptor is ready or its instant has come, so that whoever holds a lease can watch
 // its deadline in the same poll. This is the seam from which the public asynchronous client grows.
 //
-// What must stay true (DESIGN section 6):
+// What must stay true (docs/protocol.md, Client):
 //   - the clock is read before the first byte of a request is handed to the kernel: lh_client_sent;
-//   - a request that failed or ran out of time closes the connection, so that no late answer is
-//   ever
+//   - a request that failed or ran out of time closes the connection, so that no late answer is ever
 //     taken for the answer to another request;
-//   - a request is tried once at one endpoint; who repeats it builds it afresh, and it is sent
-//   under a
-//     fresh reading. The endpoint after a failed one is tried next.
+//   - a request is tried once at one endpoint; who repeats it builds it afresh, and it is sent under
+//     a fresh reading. The endpoint after a failed one is tried next.
 //
 // Threads: one client, one thread.
 #ifndef LH_CLIENT_CLIENT_H
@@ -32,8 +30,19 @@ enum lh_client_state {
     LH_CLIENT_FAILED,   // no answer from this endpoint; lh_client_error says why
 };
 
-// Parses and resolves the endpoints (may block on a name server); connects to nothing yet. NULL or
-// "" means LEASEHOLD_CONNECT, then LH_ENDPOINT_DEFAULT. The caller closes what it gets.
+// How far a request got that was not answered: of several failures the one that got furthest tells
+// the most, and is what a user reads.
+enum lh_client_reach {
+    LH_REACH_NOBODY,    // nothing listens: no such socket, refused, unreachable
+    LH_REACH_FORBIDDEN, // the socket is there, and may not be opened by this user
+    LH_REACH_SILENCE,   // connected, and no answer came in time
+    LH_REACH_BROKEN,    // the connection ended, or what answers speaks another protocol
+    LH_REACH_ANSWER,    // a node answered
+};
+
+// Parses and resolves the endpoints (may block on a name server); connects to nothing yet. NULL
+// means LEASEHOLD_CONNECT, then (also if that is empty) LH_ENDPOINT_DEFAULT. The caller closes what
+// it gets.
 bool lh_client_open(const char *endpoints, struct lh_client **ret_client, struct lh_error *error);
 
 // Closes the connection and frees the client. Accepts NULL.
@@ -79,16 +88,27 @@ struct lh_instant lh_client_sent(const struct lh_client *client);
 const char *lh_client_endpoint(const struct lh_client *client);
 const char *lh_client_error(const struct lh_client *client);
 
-// Whether the last failure was that nothing could be connected to: no such socket, or refused.
-bool lh_client_unreachable(const struct lh_client *client);
+// How far the last request got.
+enum lh_client_reach lh_client_reach(const struct lh_client *client);
 
-// Whether the last failure was that its time was over: the reason that tells least.
-bool lh_client_timed_out(const struct lh_client *client);
+// Whether the endpoints came from LEASEHOLD_CONNECT.
+bool lh_client_from_environment(const struct lh_client *client);
+
+// Why a call of several requests failed, and how far the furthest of them got.
+struct lh_client_trouble {
+    enum lh_client_reach reach;
+    struct lh_error error; // "" as long as nothing failed
+};
+
+// Notes that the last request failed: with `why`, unless an earlier one got further, or as far
+// without a word from a node.
+void lh_client_note(const struct lh_client *client, const char *why,
+                    struct lh_client_trouble *trouble);
 
 // A request that may go to any endpoint: tries each in turn, and again until `timeout` has passed,
-// unless nothing listens at any of them. Answers that mean "ask another node" (-NOTREADY, -BUSY)
+// unless none of them can be connected to. Answers that mean "ask another node" (-NOTREADY, -BUSY)
 // count as failures.
 bool lh_client_call(struct lh_client *client, const char *const *words, size_t count,
-                    struct lh_duration timeout, struct lh_error *error);
+                    struct lh_duration timeout, struct lh_client_trouble *ret_trouble);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "os/address.h"
@@ -82,6 +83,10 @@ static bool append_tcp(struct lh_endpoint_list *list, const char *text, const ch
 {
     struct lh_address address;
     const char *reason;
+    struct stat status;
+    if (strchr(where, ':') == NULL && stat(where, &status) == 0 && S_ISSOCK(status.st_mode))
+        return lh_error_set(error, "endpoint '%s' is a socket in this directory: write ./%s", text,
+                            where);
     if (strchr(where, ':') == NULL || where[strlen(where) - 1] == ']')
         return lh_error_set(error, "endpoint '%s' has no port: " FORMS, text);
     if (!lh_address_parse(lh_slice_of_string(where), DEFAULT_PORT, &address, &reason))
@@ -104,6 +109,17 @@ static bool append_word(struct lh_endpoint_list *list, const char *word, struct 
     return append_tcp(list, word, word, error);
 }
 
+// The word without the blanks around it; cuts it in place.
+static char *trim(char *word)
+{
+    word += strspn(word, " \t\n");
+    size_t size = strlen(word);
+    while (size > 0 && strchr(" \t\n", word[size - 1]) != NULL)
+        size--;
+    word[size] = '\0';
+    return word;
+}
+
 bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
                             struct lh_error *error)
 {
@@ -116,7 +132,7 @@ bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
         char *comma = strchr(word, ',');
         if (comma != NULL)
             *comma = '\0';
-        good = append_word(&list, word, error);
+        good = append_word(&list, trim(word), error);
         word = comma == NULL ? NULL : comma + 1;
     }
     free(copy);

@@ -3,8 +3,9 @@
 //     unix:PATH | PATH beginning with / or .        a Unix socket
 //     tcp:HOST:PORT | HOST:PORT                     IPv4, [IPv6] or a host name
 //
-// Several are separated by commas. Names are resolved once, here, before any lease is held: a
-// look-up may block for seconds, and nothing that renews a lease may wait for it.
+// Several are separated by commas; blanks around them do not matter. Names are resolved once, here,
+// before any lease is held: a look-up may block for seconds, and nothing that renews a lease may
+// wait for it.
 #ifndef LH_CLIENT_ENDPOINT_H
 #define LH_CLIENT_ENDPOINT_H
 

@@ -102,11 +102,13 @@ static void add_number(struct request *request, const char *key, uint64_t number
     add(request, text);
 }
 
-// A duration as the protocol writes it, rounded up to a whole millisecond.
+// A duration as the protocol writes it, rounded up to a whole millisecond; whole seconds as such,
+// since a node that refuses it says it back.
 static void add_duration(struct request *request, const char *key, struct lh_duration duration)
 {
-    int64_t ms = duration.ns / LH_NS_PER_MS + (duration.ns % LH_NS_PER_MS != 0);
-    add_number(request, key, (uint64_t)ms, "ms");
+    uint64_t ms = (uint64_t)(duration.ns / LH_NS_PER_MS + (duration.ns % LH_NS_PER_MS != 0));
+    bool whole = ms > 0 && ms % 1000 == 0;
+    add_number(request, key, whole ? ms / 1000 : ms, whole ? "s" : "ms");
 }
 
 static void build(const struct lh_lease_call *call, struct lh_duration wait,
@@ -173,7 +175,7 @@ static enum lh_lease_result pause_for(struct lh_lease_call *call, int64_t most_n
 
 static enum lh_lease_result refuse(struct lh_lease_call *call, const char *why)
 {
-    lh_error_set(&call->error, "%s", why);
+    lh_error_set(&call->trouble.error, "%s", why);
     return LH_LEASE_REFUSED;
 }
 
@@ -181,22 +183,21 @@ static enum lh_lease_result refuse(struct lh_lease_call *call, const char *why)
 static void quorum_answered(struct lh_lease_call *call)
 {
     call->failures = 0;
+    call->trouble = (struct lh_client_trouble){.reach = LH_REACH_NOBODY};
     call->in_contact = true;
     if (call->verb == LH_LEASE_ACQUIRE)
         call->give_up_at = lh_after(lh_clock_now(), call->patience);
 }
 
-// One endpoint had no answer for us. The next is tried at once, after a whole round with a pause;
-// in the end the user reads the last reason, unless it is only that time was over.
+// One endpoint had no answer for us. The next is tried at once, after a whole round with a pause.
 static enum lh_lease_result endpoint_failed(struct lh_lease_call *call, const char *why)
 {
     size_t count = lh_client_endpoint_count(call->client);
     struct lh_instant now = lh_clock_now();
     call->failures++;
     call->in_contact = false;
+    lh_client_note(call->client, why, &call->trouble);
     lh_client_try_next(call->client);
-    if (!lh_client_timed_out(call->client) || call->error.text[0] == '\0')
-        lh_error_set(&call->error, "%s: %s", lh_client_endpoint(call->client), why);
     bool nobody_there = !call->reached && call->failures >= count;
     if (nobody_there || !lh_before(now, call->give_up_at))
         return LH_LEASE_NO_QUORUM;
@@ -370,7 +371,7 @@ enum lh_lease_result lh_lease_advance(struct lh_lease_call *call)
         enum lh_client_state state = lh_client_advance(call->client);
         if (state == LH_CLIENT_BUSY || state == LH_CLIENT_IDLE)
             return LH_LEASE_BUSY;
-        call->reached = call->reached || !lh_client_unreachable(call->client);
+        call->reached = call->reached || lh_client_reach(call->client) >= LH_REACH_SILENCE;
         if (state == LH_CLIENT_ANSWERED)
             result = handle_answer(call);
         else

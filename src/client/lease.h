@@ -3,14 +3,12 @@
 // computed in authority.c and nowhere else.
 //
 // What must stay true:
-//   - whatever is sent again is sent afresh, under a fresh clock reading; the answer `turn` only
-//   says
+//   - whatever is sent again is sent afresh, under a fresh clock reading; the answer `turn` only says
 //     that it is this client's turn to do so;
 //   - an acquisition keeps its holder and id however often it is sent, so that the node knows it
-//   again;
-//     if another node holds the name for this very holder, the lease is resumed by a renewal;
+//     again; if another node holds the name for this very holder, the lease is resumed by a renewal;
 //   - a renewal never waits beyond the lease's deadline;
-//   - a lease is dead here from the moment its release is handed to the kernel (DESIGN section 4).
+//   - a lease is dead here from the moment its release is handed to the kernel (P6).
 #ifndef LH_CLIENT_LEASE_H
 #define LH_CLIENT_LEASE_H
 
@@ -20,8 +18,6 @@
 #include "base/text.h"
 #include "client/answer.h"
 #include "client/client.h"
-
-#define LH_HOLDER_MAX_BYTES 255
 
 struct lh_lease {
     char name[LH_NAME_MAX_BYTES + 1];
@@ -48,8 +44,8 @@ enum lh_lease_result {
     LH_LEASE_HELD,      // not acquired: somebody else holds it; see answer
     LH_LEASE_LOST,      // cannot be renewed (its deadline still stands), or was not ours to release
     LH_LEASE_RELEASED,  // released
-    LH_LEASE_NO_QUORUM, // no answer of a quorum within the patience; see error
-    LH_LEASE_REFUSED,   // the daemon refused the request as wrong; see error
+    LH_LEASE_NO_QUORUM, // no answer of a quorum within the patience; see trouble
+    LH_LEASE_REFUSED,   // the daemon refused the request as wrong; see trouble
 };
 
 enum lh_lease_verb { LH_LEASE_ACQUIRE, LH_LEASE_RENEW, LH_LEASE_RELEASE };
@@ -74,7 +70,7 @@ struct lh_lease_call {
     size_t turns;            // acquire: `turn` answered so many times in a row
     uint64_t id;             // acquire: the request's
     struct lh_answer answer; // the last one
-    struct lh_error error;   // why not: NO_QUORUM, REFUSED
+    struct lh_client_trouble trouble; // why not: NO_QUORUM, REFUSED
 };
 
 // Begins to acquire lease->name for lease->holder. `wait` 0 asks once, LH_WAIT_FOREVER stays in

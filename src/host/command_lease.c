@@ -3,12 +3,13 @@
 // refused here costs nothing beyond this node, and the refusal names the value and the remedy.
 #include "host/command.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 
 #define TTL_DEFAULT_MS 10000
 #define TIMEOUT_DEFAULT_MS 5000
 #define COUNT_DEFAULT 100
-#define COUNT_MAX 500 // so many, at their longest, fit into one reply
+#define COUNT_MAX 500 // long names end a listing earlier, at LH_LIST_BYTES_MAX
 
 enum {
     OPTION_TTL = 1 << 0,
@@ -51,7 +52,7 @@ bool lh_call_takes_name(struct lh_call *call, struct lh_slice name)
     if (name.size_bytes == 0)
         lh_call_refuse(call, "BADNAME",
                        "the name is empty: name what the lease is for, such as 'backup'", NULL);
-    else if (name.size_bytes > LH_NAME_BYTES_MAX)
+    else if (name.size_bytes > LH_NAME_MAX_BYTES)
         lh_call_refuse(call, "BADNAME", "the name '%' is longer than 255 bytes: shorten it",
                        LH_VALUES(name));
     else if (!lh_utf8_name_valid(name))
@@ -276,35 +277,16 @@ static void make_holder(struct lh_call *call, struct lh_request *request)
     request->holder_size = (uint8_t)lh_writer_size_bytes(&writer);
 }
 
-// The finaliser of MurmurHash3: every bit of its input moves every bit of what it gives.
-static uint64_t mix(uint64_t hash)
-{
-    hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return hash ^ hash >> 33;
-}
-
-static uint64_t hash_with(uint64_t hash, struct lh_slice bytes)
-{
-    uint8_t tail[8] = {0};
-    hash = mix(hash ^ bytes.size_bytes);
-    while (bytes.size_bytes >= 8) {
-        hash = mix(hash ^ lh_load_u64(bytes.data));
-        bytes.data += 8;
-        bytes.size_bytes -= 8;
-    }
-    if (bytes.size_bytes > 0)
-        memcpy(tail, bytes.data, bytes.size_bytes);
-    return mix(hash ^ lh_load_u64(tail));
-}
-
 // The id is the client's own for one acquisition: the same id of another holder, or for another
-// name, is another.
+// name, is another. Names and holders have no control characters, so a zero byte ends each; the id,
+// which may be any bytes, comes last.
 static uint64_t hash_of_id(const struct lh_request *request, struct lh_slice id)
 {
-    uint64_t hash = hash_with(UINT64_C(0x9e3779b97f4a7c15), id);
-    hash = hash_with(hash, lh_request_name(request));
-    hash = hash_with(hash, lh_request_holder(request));
+    uint64_t hash = lh_hash_bytes(LH_HASH_START, lh_request_name(request));
+    hash = lh_hash_bytes(hash, LH_SLICE("\0"));
+    hash = lh_hash_bytes(hash, lh_request_holder(request));
+    hash = lh_hash_bytes(hash, LH_SLICE("\0"));
+    hash = lh_hash_bytes(hash, id);
     return hash != 0 ? hash : 1;
 }
 

@@ -95,7 +95,7 @@ void lh_command_subscribe(struct lh_call *call)
 static void unsubscribe_all(struct lh_call *call, struct lh_writer *reply)
 {
     struct lh_session *session = call->session;
-    uint8_t channel[sizeof "lease:" - 1 + LH_NAME_BYTES_MAX];
+    uint8_t channel[sizeof "lease:" - 1 + LH_NAME_MAX_BYTES];
     uint8_t *name_at = channel + channel_prefix.size_bytes;
     memcpy(channel, channel_prefix.data, channel_prefix.size_bytes);
     while (session->watches != 0) {
@@ -129,7 +129,7 @@ void lh_command_unsubscribe(struct lh_call *call)
         write_nothing_left(&reply, call->session, "unsubscribe");
     for (size_t i = 1; i < call->word_count; i++) {
         struct lh_slice name = name_of_channel(call->words[i]);
-        if (name.size_bytes > 0 && name.size_bytes <= LH_NAME_BYTES_MAX)
+        if (name.size_bytes > 0 && name.size_bytes <= LH_NAME_MAX_BYTES)
             lh_watch_remove(call->host, call->session_id, name);
         write_confirmation(&reply, call->session, "unsubscribe", call->words[i]);
     }
@@ -194,8 +194,8 @@ void lh_session_publish(struct lh_host *host, struct lh_watch *watch,
                         const struct lh_result *result, struct lh_host_effects *effects)
 {
     struct lh_session *session = &host->sessions.sessions[watch->session];
-    uint8_t channel[sizeof "lease:" - 1 + LH_NAME_BYTES_MAX];
-    uint8_t name_buffer[LH_NAME_BYTES_MAX];
+    uint8_t channel[sizeof "lease:" - 1 + LH_NAME_MAX_BYTES];
+    uint8_t name_buffer[LH_NAME_MAX_BYTES];
     char payload[4096]; // an escaped byte is six, of 255 for the name and as many for the holder
     struct lh_slice name = lh_watch_name(host, watch, name_buffer);
     struct lh_writer text = lh_writer_of(channel, sizeof channel);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/cursor.h"
+#include "base/memory.h"
 #include "host/protocol.h"
 
 #include <string.h>
@@ -46,15 +47,23 @@ struct lh_driver {
     bool *is_ready; // by session
 };
 
-static size_t aligned(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
-}
-
 size_t lh_driver_size(const struct lh_host_config *config)
 {
-    return aligned(sizeof(struct lh_driver)) + aligned(sizeof(uint32_t) * config->max_clients) +
-           aligned(sizeof(bool) * config->max_clients) + lh_host_size(config);
+    return lh_aligned(sizeof(struct lh_driver)) +
+           lh_aligned(sizeof(uint32_t) * config->max_clients) +
+           lh_aligned(sizeof(bool) * config->max_clients) + lh_host_size(config);
+}
+
+static void show_counters(struct lh_driver *driver)
+{
+    const struct lh_driver_counters *counters = &driver->counters;
+    lh_host_show_counter(driver->host, "datagrams-in", &counters->datagrams_in);
+    lh_host_show_counter(driver->host, "datagrams-out", &counters->datagrams_out);
+    lh_host_show_counter(driver->host, "messages-in", &counters->messages_in);
+    lh_host_show_counter(driver->host, "messages-out", &counters->messages_out);
+    lh_host_show_counter(driver->host, "datagrams-malformed", &counters->malformed);
+    lh_host_show_counter(driver->host, "messages-held-full", &counters->held_full);
+    lh_host_show_counter(driver->host, "messages-self-full", &counters->self_full);
 }
 
 struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *config,
@@ -65,11 +74,12 @@ struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *conf
     driver->node = config->node;
     driver->member_count = config->member_count;
     memcpy(driver->members, config->members, sizeof driver->members);
-    uint8_t *rest = (uint8_t *)memory + aligned(sizeof *driver);
+    uint8_t *rest = (uint8_t *)memory + lh_aligned(sizeof *driver);
     driver->ready = (uint32_t *)(void *)rest;
-    rest += aligned(sizeof(uint32_t) * config->max_clients);
+    rest += lh_aligned(sizeof(uint32_t) * config->max_clients);
     driver->is_ready = (bool *)rest;
-    driver->host = lh_host_init(rest + aligned(sizeof(bool) * config->max_clients), config);
+    driver->host = lh_host_init(rest + lh_aligned(sizeof(bool) * config->max_clients), config);
+    show_counters(driver);
     return driver;
 }
 

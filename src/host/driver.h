@@ -34,6 +34,7 @@ struct lh_world {
     void (*trace)(void *context, struct lh_instant now, const struct lh_trace *trace);
 };
 
+// Shown in CLUSTER STATUS.
 struct lh_driver_counters {
     uint64_t datagrams_in, datagrams_out, messages_in, messages_out;
     uint64_t malformed; // authentic datagrams whose framing makes no sense

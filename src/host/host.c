@@ -2,6 +2,7 @@
 #include "host/host.h"
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "host/host_internal.h"
 
 #define TIMERS_A_STEP 16
@@ -19,11 +20,6 @@ const char *lh_event_name(enum lh_event_kind kind)
 }
 
 // --- memory ---
-
-static size_t aligned(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
-}
 
 static struct lh_machine_config machine_config(const struct lh_host_config *config)
 {
@@ -45,7 +41,7 @@ static size_t lay_out(struct lh_host *host, const struct lh_host_config *config)
 {
     struct lh_machine_config machine = machine_config(config);
     uint8_t *base = (uint8_t *)host;
-    size_t at = aligned(sizeof(struct lh_host));
+    size_t at = lh_aligned(sizeof(struct lh_host));
     size_t parts[7] = {
         lh_machine_size(&machine),
         sizeof(struct lh_tenant) * config->max_leases,
@@ -59,7 +55,7 @@ static size_t lay_out(struct lh_host *host, const struct lh_host_config *config)
     for (unsigned i = 0; i < 7; i++) {
         if (host != NULL)
             starts[i] = base + at;
-        at += aligned(parts[i]);
+        at += lh_aligned(parts[i]);
     }
     if (host == NULL)
         return at;
@@ -93,6 +89,12 @@ struct lh_host *lh_host_init(void *memory, const struct lh_host_config *config)
     lh_peers_init(host);
     lh_identity_init(host);
     return host;
+}
+
+void lh_host_show_counter(struct lh_host *host, const char *name, const uint64_t *value)
+{
+    LH_ASSERT_LT(host->shown_count, LH_HOST_SHOWN_MAX);
+    host->shown[host->shown_count++] = (struct lh_host_shown){name, value};
 }
 
 // --- effects ---

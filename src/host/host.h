@@ -21,8 +21,8 @@
 
 #define LH_KEY_BYTES_MAX 4     // a durable pair's key
 #define LH_VALUE_BYTES_MAX 128 // and its value
-#define LH_DATAGRAM_MAX                                                                            \
-    1400 // plain bytes of one datagram; with seal and UDP header it fits an Ethernet frame
+// Plain bytes of one datagram: with seal and UDP header it fits an Ethernet frame.
+#define LH_DATAGRAM_MAX 1400
 
 struct lh_host_config {
     uint8_t node;
@@ -42,13 +42,12 @@ struct lh_host_config {
 };
 
 enum lh_input_kind {
-    LH_INPUT_START,    // first of all, once; durable pairs were handed to lh_host_load before
-    LH_INPUT_DATAGRAM, // an authentic datagram's header: `node`, `generation`, `bytes`
-    LH_INPUT_MESSAGE,  // one message of the datagram last accepted: `node`, `kind`, `bytes`
-    LH_INPUT_OPEN,     // a client connected as `session`
-    LH_INPUT_BYTES, // bytes from `session`, no more than lh_host_room; none to go on with what it
-                    // has
-    LH_INPUT_CLOSE, // `session` is gone
+    LH_INPUT_START,     // first of all, once; durable pairs were handed to lh_host_load before
+    LH_INPUT_DATAGRAM,  // an authentic datagram's header: `node`, `generation`, `bytes`
+    LH_INPUT_MESSAGE,   // one message of the datagram last accepted: `node`, `kind`, `bytes`
+    LH_INPUT_OPEN,      // a client connected as `session`
+    LH_INPUT_BYTES,     // bytes from `session`, no more than lh_host_room; none to go on
+    LH_INPUT_CLOSE,     // `session` is gone
     LH_INPUT_PERSISTED, // writes up to `number` are durable
     LH_INPUT_TIMER,     // the deadline came
 };
@@ -85,7 +84,7 @@ struct lh_host_reply {
 // What the node logs and --record writes. Each kind fills the fields that name it.
 #define LH_EVENT_KINDS(X)                                                                          \
     X(STARTED, "started")       /* generation, number = start */                                   \
-    X(JOINING, "joining")       /* number = members asked */                                       \
+    X(JOINING, "joining")       /* number = answers needed */                                      \
     X(ADMITTED, "admitted")     /* generation; text "new", "replacement" or "restart" */           \
     X(QUARANTINE, "quarantine") /* number = ns to be served */                                     \
     X(SERVING, "serving")                                                                          \
@@ -172,6 +171,12 @@ size_t lh_host_room(const struct lh_host *host, uint32_t session);
 // before.
 void lh_host_header(struct lh_host *host, uint8_t to, struct lh_instant now,
                     struct lh_writer *writer);
+
+// A counter of the world around the host, shown beside the host's own in CLUSTER STATUS and INFO.
+// `name` and `value` outlive the host; `value` is read whenever a client asks. Takes up to
+// LH_HOST_SHOWN_MAX of them.
+#define LH_HOST_SHOWN_MAX 24
+void lh_host_show_counter(struct lh_host *host, const char *name, const uint64_t *value);
 
 // This node's generation, 0 until it is admitted.
 uint8_t lh_host_generation(const struct lh_host *host);

@@ -1,8 +1,8 @@
 // What the host's files share: its parts, and the requests that travel between them.
 //
 //     session.c   bytes of a client <-> requests and results (RESP)         commands in command_*.c
-//     tenant.c    who holds, waits for, renews and releases a name at this node
-//     query.c     questions to the other members: get, list, forwarded renew, release and revoke
+//     tenant*.c   who holds, waits for, renews and releases a name at this node
+//     query*.c    questions to the other members: get, list, forwarded renew, release and revoke
 //     watch.c     which session watches which lease
 //     peers.c     what is known of the other members, and whom not to believe
 //     identity.c  this node's own: directory, start number, generation, reservation, ceiling
@@ -18,6 +18,12 @@
 #include "host/session.h"
 #include "host/tenant.h"
 #include "host/watch.h"
+
+// A counter that somebody else keeps.
+struct lh_host_shown {
+    const char *name;
+    const uint64_t *value;
+};
 
 struct lh_host {
     struct lh_host_config config;
@@ -39,6 +45,8 @@ struct lh_host {
     uint64_t persisted_number; // of the last one that is durable
     uint64_t ceiling_write;    // F5: the write that the marked answers wait for
     uint64_t bad_messages;     // from authentic peers, and yet not decodable
+    struct lh_host_shown shown[LH_HOST_SHOWN_MAX];
+    unsigned shown_count;
     const char *halted;
 };
 

@@ -199,6 +199,15 @@ void lh_identity_start(struct lh_host *host, struct lh_instant now, struct lh_ho
         decide(host, effects);
 }
 
+// Nobody has heard of this node, but perhaps all directories were in memory and the power failed:
+// what the cluster granted before had ended once this machine was up for a quarantine. A new
+// cluster on machines that are up for longer than that waits for nothing.
+static struct lh_duration since_power_came(const struct lh_host *host)
+{
+    struct lh_instant over = {longest_quarantine(host).ns}; // the clock began at the boot
+    return lh_left(host->started_at, over);
+}
+
 // Enough members have answered: new, or a replacement?
 static void decide(struct lh_host *host, struct lh_host_effects *effects)
 {
@@ -209,15 +218,17 @@ static void decide(struct lh_host *host, struct lh_host_effects *effects)
         lh_host_event(effects, LH_EVENT_HALTED)->text = host->halted;
         return;
     }
-    // A single node has nobody who could know: it serves the quarantine as if it had been here
-    // before.
-    bool replaces = identity->heard_of || host->config.member_count == 1;
+    // A single node has nobody who could know, and new members may be a majority of a changed set
+    // that knows nothing of what the old one granted: they serve the quarantine as if they had been
+    // here before.
+    bool replaces =
+        identity->heard_of || host->config.member_count == 1 || host->config.member_epoch > 1;
     identity->origin = identity->heard_of ? "replacement" : "new";
     identity->generation = (uint8_t)(identity->heard_generation + 1);
     identity->start = 1;
     identity->old_reservation = replaces ? identity->heard_reservation : 0;
     identity->reservation = one_block_more(identity->heard_reservation);
-    identity->served = replaces ? longest_quarantine(host) : (struct lh_duration){0};
+    identity->served = replaces ? longest_quarantine(host) : since_power_came(host);
     identity->ceiling = host->config.quarantine_ceiling && !replaces ? (struct lh_duration){0}
                                                                      : longest_quarantine(host);
     identity->state = LH_IDENTITY_WRITING;
@@ -251,8 +262,8 @@ static void on_known(struct lh_host *host, unsigned member, const struct lh_host
     if (identity->state == LH_IDENTITY_ANNOUNCING && message->generation >= identity->generation) {
         // Somebody else was here under this generation: ask again.
         identity->state = LH_IDENTITY_ASKING;
-        identity->answered = (struct lh_members_set){0};
-        identity->recorded = (struct lh_members_set){0};
+        identity->answered = LH_SET_EMPTY;
+        identity->recorded = LH_SET_EMPTY;
     }
     if (identity->state != LH_IDENTITY_ASKING)
         return;
@@ -298,9 +309,7 @@ void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer, ui
     struct lh_host_message message = {
         .kind = LH_HOST_KNOWN,
         .generation = generation,
-        .blank = !lh_identity_acts(identity),
         .reservation = identity->reservation,
-        .ceiling_ns = (uint64_t)identity->ceiling.ns,
     };
     lh_host_send(effects, peer->node, &message, 0);
 }

@@ -1,6 +1,7 @@
 // The other members: see peers.h.
 #include "host/peers.h"
 
+#include "base/hash.h"
 #include "host/host_internal.h"
 
 #include <string.h>
@@ -14,15 +15,8 @@
 #define DOUBTS_REPORTED 3
 #define PEER_VALUE_VERSION 1
 
-const char *lh_refusal_name(enum lh_refusal refusal)
-{
-    static const char *const names[] = {
-#define LH_REFUSAL_NAME(name, text) #name,
-        LH_REFUSALS(LH_REFUSAL_NAME)
-#undef LH_REFUSAL_NAME
-    };
-    return refusal < LH_REFUSAL_COUNT ? names[refusal] : "UNKNOWN";
-}
+#define UNKNOWN_REFUSAL "for a reason that this version does not know: run one version"
+#define REFUSES_US "the others refuse this node: "
 
 const char *lh_refusal_text(enum lh_refusal refusal)
 {
@@ -31,18 +25,22 @@ const char *lh_refusal_text(enum lh_refusal refusal)
         LH_REFUSALS(LH_REFUSAL_TEXT)
 #undef LH_REFUSAL_TEXT
     };
-    return refusal < LH_REFUSAL_COUNT
-               ? texts[refusal]
-               : "for a reason that this version does not know: run one version";
+    return refusal < LH_REFUSAL_COUNT ? texts[refusal] : UNKNOWN_REFUSAL;
 }
 
-// FNV-1a over the member numbers: only to tell lists apart.
+const char *lh_refusal_of_us_text(enum lh_refusal refusal)
+{
+    static const char *const texts[] = {
+#define LH_REFUSAL_TEXT(name, text) REFUSES_US text,
+        LH_REFUSALS(LH_REFUSAL_TEXT)
+#undef LH_REFUSAL_TEXT
+    };
+    return refusal < LH_REFUSAL_COUNT ? texts[refusal] : REFUSES_US UNKNOWN_REFUSAL;
+}
+
 uint64_t lh_peers_tag(const uint8_t *members, unsigned count)
 {
-    uint64_t tag = UINT64_C(0xcbf29ce484222325);
-    for (unsigned i = 0; i < count; i++)
-        tag = (tag ^ members[i]) * UINT64_C(0x100000001b3);
-    return tag;
+    return lh_hash_bytes(LH_HASH_START, lh_slice_of(members, count));
 }
 
 void lh_peers_init(struct lh_host *host)
@@ -198,12 +196,18 @@ static void learn_life(struct lh_host *host, struct lh_peer *peer, uint8_t gener
     peer->up = false;
     peer->stamp = LH_PAST;
     peer->stamp_at = LH_PAST;
+    peer->newest = LH_PAST;
     peer->round_trip = (struct lh_duration){0};
 }
 
 static void learn_clock(struct lh_peer *peer, const struct lh_header *header, struct lh_instant now)
 {
-    peer->stamp = (struct lh_instant){(int64_t)header->stamp};
+    struct lh_instant said = {(int64_t)header->stamp};
+    peer->newest = lh_later(peer->newest, said);
+    peer->behind = lh_left(said, peer->newest);
+    if (peer->behind.ns > 0)
+        return; // overtaken, or replayed
+    peer->stamp = said;
     peer->stamp_at = now;
     int64_t since = now.ns - (int64_t)header->echo_stamp;
     if (header->echo_stamp != 0 && since >= (int64_t)header->echo_held)
@@ -244,10 +248,10 @@ static void on_refusal(struct lh_host *host, struct lh_peer *peer,
     peer->refuses_us_at = now;
     struct lh_event *event = lh_host_event(effects, LH_EVENT_REFUSED);
     event->peer = peer->node;
-    event->text = lh_refusal_text(refusal);
+    event->text = lh_refusal_of_us_text(refusal);
     if (!is_about_life(refusal) || host->halted != NULL)
         return;
-    host->halted = lh_refusal_text(refusal);
+    host->halted = lh_refusal_of_us_text(refusal);
     lh_host_event(effects, LH_EVENT_HALTED)->text = host->halted;
 }
 

@@ -6,8 +6,8 @@
 #include "host/host.h"
 #include "host/protocol.h"
 
-// Why a datagram that is authentic is not believed, and what to do about it. Append only: it goes
-// over the wire.
+// Why a datagram that is authentic is not believed, and what to do about it, as the node that
+// refuses sees it. Append only: it goes over the wire.
 #define LH_REFUSALS(X)                                                                             \
     X(NONE, "")                                                                                    \
     X(MEMBERS,                                                                                     \
@@ -30,8 +30,10 @@ enum lh_refusal {
         LH_REFUSAL_COUNT
 };
 
-const char *lh_refusal_name(enum lh_refusal refusal);
 const char *lh_refusal_text(enum lh_refusal refusal);
+
+// The same, when it is this node that is not believed.
+const char *lh_refusal_of_us_text(enum lh_refusal refusal);
 
 struct lh_peer {
     uint8_t node;
@@ -42,6 +44,8 @@ struct lh_peer {
     struct lh_instant heard_at;    // last datagram that was believed
     struct lh_instant stamp;       // what it said (on its clock) ..
     struct lh_instant stamp_at;    // .. and when that came (on ours)
+    struct lh_instant newest;      // the greatest stamp of its present life
+    struct lh_duration behind;     // by which the datagram in hand is older than that
     struct lh_duration round_trip; // the last measured; 0 = unknown
     struct lh_instant ping_at;
     enum lh_refusal refused;      // why it was not believed last
@@ -64,7 +68,8 @@ struct lh_peers {
 
 enum lh_judgement {
     LH_JUDGED_BELIEVED, // its messages count
-    LH_JUDGED_JOINING,  // no generation yet: only Ask and Announce count
+    LH_JUDGED_JOINING,  // no generation yet: only Ask, Announce, Refusal, and Known and Recorded if
+                        // it echoes us, count
     LH_JUDGED_STALE,    // an older life speaks, or it speaks to an older life of ours: dropped
     LH_JUDGED_REFUSED,  // `refused` says why
 };
@@ -86,7 +91,7 @@ enum lh_judgement lh_peers_judge(const struct lh_host *host, const struct lh_pee
 bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, struct lh_slice bytes,
                       struct lh_instant now, struct lh_host_effects *effects);
 
-// Announce and Refusal.
+// Ask, Announce and Refusal.
 void lh_peers_message(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
                       struct lh_instant now, struct lh_host_effects *effects);
 

@@ -38,20 +38,6 @@ void lh_header_read(struct lh_reader *reader, struct lh_header *ret_header)
         lh_reader_fail(reader);
 }
 
-static void write_key(struct lh_writer *writer, struct lh_key key)
-{
-    lh_writer_u64(writer, key.word[0]);
-    lh_writer_u64(writer, key.word[1]);
-}
-
-static struct lh_key read_key(struct lh_reader *reader)
-{
-    struct lh_key key;
-    key.word[0] = lh_reader_u64(reader);
-    key.word[1] = lh_reader_u64(reader);
-    return key;
-}
-
 static void write_span(struct lh_writer *writer, struct lh_duration span)
 {
     lh_writer_u64(writer, (uint64_t)span.ns);
@@ -114,9 +100,7 @@ static void write_body(struct lh_writer *writer, const struct lh_host_message *m
     case LH_HOST_ASK: lh_writer_bytes(writer, message->directory, 16); break;
     case LH_HOST_KNOWN:
         lh_writer_u8(writer, message->generation);
-        lh_writer_u8(writer, message->blank);
         lh_writer_u64(writer, message->reservation);
-        lh_writer_u64(writer, message->ceiling_ns);
         break;
     case LH_HOST_ANNOUNCE:
         lh_writer_u8(writer, message->generation);
@@ -129,11 +113,11 @@ static void write_body(struct lh_writer *writer, const struct lh_host_message *m
         break;
     case LH_HOST_QUERY:
         lh_writer_u64(writer, message->nonce);
-        write_key(writer, message->key);
+        lh_key_write(writer, message->key);
         break;
     case LH_HOST_STATE:
         lh_writer_u64(writer, message->nonce);
-        write_key(writer, message->key);
+        lh_key_write(writer, message->key);
         lh_writer_u8(writer, message->serving);
         lh_writer_u64(writer, message->ballot);
         write_span(writer, message->exclusion);
@@ -185,10 +169,8 @@ static void read_body(struct lh_reader *reader, struct lh_host_message *message)
     case LH_HOST_ASK: lh_reader_bytes(reader, message->directory, 16); break;
     case LH_HOST_KNOWN:
         message->generation = lh_reader_u8(reader);
-        message->blank = read_flag(reader);
         message->reservation = lh_reader_u64(reader);
-        message->ceiling_ns = lh_reader_u64(reader);
-        if (message->reservation > LH_COUNTER_MAX || message->ceiling_ns > SPAN_MAX_NS)
+        if (message->reservation > LH_COUNTER_MAX)
             lh_reader_fail(reader);
         break;
     case LH_HOST_ANNOUNCE:
@@ -202,11 +184,11 @@ static void read_body(struct lh_reader *reader, struct lh_host_message *message)
         break;
     case LH_HOST_QUERY:
         message->nonce = lh_reader_u64(reader);
-        message->key = read_key(reader);
+        message->key = lh_key_read(reader);
         break;
     case LH_HOST_STATE:
         message->nonce = lh_reader_u64(reader);
-        message->key = read_key(reader);
+        message->key = lh_key_read(reader);
         message->serving = read_flag(reader);
         message->ballot = read_ballot(reader);
         message->exclusion = read_span(reader);

@@ -9,8 +9,6 @@
 #include "base/slice.h"
 #include "lease/message.h"
 
-#define LH_PROTOCOL_VERSION 1
-
 struct lh_header {
     uint32_t member_epoch;
     uint64_t members_tag; // of the member numbers
@@ -33,7 +31,7 @@ void lh_header_read(struct lh_reader *reader, struct lh_header *ret_header);
 enum lh_host_message_kind {
     LH_HOST_PING = 16,     // nothing: the header is the message
     LH_HOST_ASK = 17,      // joining: have you heard of me?
-    LH_HOST_KNOWN = 18,    // ..: generation (0 = no), blank, reservation, ceiling
+    LH_HOST_KNOWN = 18,    // ..: generation (0 = no), reservation
     LH_HOST_ANNOUNCE = 19, // joining: record this generation and directory
     LH_HOST_RECORDED = 20, // ..: it is durable here
     LH_HOST_REFUSAL = 21,  // we do not believe the life `nonce` of you: reason
@@ -59,9 +57,7 @@ struct lh_host_message {
     enum lh_host_message_kind kind;
     uint8_t generation;           // Known, Announce, Recorded
     uint8_t directory[16];        // Ask, Announce
-    bool blank;                   // Known: the answerer has no history itself
     uint64_t reservation;         // Known
-    uint64_t ceiling_ns;          // Known
     uint8_t reason;               // Refusal: enum lh_refusal; Return: enum lh_reason
     uint64_t nonce;               // Query, State, Call, Return, PageAsk, Page
     struct lh_key key;            // Query, State
@@ -77,12 +73,6 @@ struct lh_host_message {
     uint8_t count;              // Page
     struct lh_slice text;       // PageAsk: prefix; Page: entries
 };
-
-static inline bool lh_host_message_is_answer(enum lh_host_message_kind kind)
-{
-    return kind == LH_HOST_KNOWN || kind == LH_HOST_RECORDED || kind == LH_HOST_REFUSAL ||
-           kind == LH_HOST_STATE || kind == LH_HOST_RETURN || kind == LH_HOST_PAGE;
-}
 
 // Kind, length, body; as lh_message_encode.
 void lh_host_message_encode(struct lh_writer *writer, const struct lh_host_message *message);

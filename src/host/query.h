@@ -35,7 +35,7 @@ struct lh_query {
     struct lh_duration exclusions[LH_MEMBERS_MAX];
     bool owner_known;
     struct lh_entry owner; // its texts in `holder`
-    uint8_t holder[LH_HOLDER_BYTES_MAX];
+    uint8_t holder[LH_HOLDER_MAX_BYTES];
     // PAGES, CALL
     uint8_t member; // position in the configuration of whoever is asked
     unsigned tries;
@@ -45,9 +45,19 @@ struct lh_query {
     uint8_t entries[LH_LIST_BYTES_MAX];
 };
 
+#define LH_QUERIES_OF_REQUESTS 64 // so many are not for watchers
+#define LH_RELEASED_MAX 256
+
+// A release that was done for a client of another node.
+struct lh_released {
+    uint64_t nonce; // of its call
+    uint8_t node;
+};
+
 struct lh_queries {
     struct lh_query *pool;
-    uint32_t free, used;
+    uint32_t free, used, count;
+    struct lh_released released[LH_RELEASED_MAX]; // the last ones
 };
 
 // Begin. Each may answer at once if there is no room.
@@ -64,6 +74,9 @@ uint32_t lh_query_watch(struct lh_host *host, uint32_t lease, struct lh_instant 
                         struct lh_host_effects *effects);
 
 void lh_query_cancel(struct lh_host *host, uint32_t id);
+
+// `node` was told that the release of its call `nonce` is done.
+void lh_query_released(struct lh_host *host, uint8_t node, uint64_t nonce);
 void lh_query_due(struct lh_host *host, struct lh_query *query, struct lh_instant now,
                   struct lh_host_effects *effects);
 

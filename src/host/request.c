@@ -24,6 +24,14 @@ const char *lh_reason_text(enum lh_reason reason)
     return texts[reason];
 }
 
+enum lh_reason lh_request_why_no_quorum(const struct lh_host *host)
+{
+    if (!lh_identity_acts(&host->identity))
+        return LH_REASON_STARTING;
+    return host->identity.state == LH_IDENTITY_QUARANTINE ? LH_REASON_QUARANTINE
+                                                          : LH_REASON_NO_MAJORITY;
+}
+
 struct lh_request *lh_request_new(struct lh_host *host, enum lh_request_kind kind,
                                   struct lh_instant now)
 {
@@ -129,6 +137,8 @@ void lh_request_answer(struct lh_host *host, struct lh_request *request,
                        struct lh_host_effects *effects)
 {
     (void)now;
+    if (request->peer != 0 && result->status == LH_STATUS_RELEASED)
+        lh_query_released(host, request->peer, request->nonce);
     if (request->peer != 0)
         return_to_peer(request, result, effects);
     else

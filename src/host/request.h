@@ -5,11 +5,10 @@
 #define LH_HOST_REQUEST_H
 
 #include "base/slice.h"
+#include "base/text.h"
 #include "base/wheel.h"
 #include "host/host.h"
 
-#define LH_NAME_BYTES_MAX 255
-#define LH_HOLDER_BYTES_MAX 255
 #define LH_LIST_BYTES_MAX (48 * 1024)
 
 enum lh_request_kind {
@@ -83,8 +82,8 @@ struct lh_request {
     uint64_t nonce;
     // What was asked.
     uint8_t name_size, holder_size;
-    uint8_t name[LH_NAME_BYTES_MAX];
-    uint8_t holder[LH_HOLDER_BYTES_MAX];
+    uint8_t name[LH_NAME_MAX_BYTES];
+    uint8_t holder[LH_HOLDER_MAX_BYTES];
     struct lh_key key;
     lh_ballot token;         // renew, release
     struct lh_duration ttl;  // acquire, renew: whole ms, 50 ms .. M; renew: 0 = as before
@@ -92,7 +91,7 @@ struct lh_request {
     struct lh_duration timeout;    // how long to wait for a quorum
     uint64_t id_hash;              // acquire: of the client's own request id; 0 = none
     uint64_t cursor;               // list
-    uint32_t count;                // list: at most so many
+    uint32_t count;                // list: stop once so many are there; a page may bring more
     struct lh_instant received_at; // the clock read after this very request was received
     struct lh_instant waiting_since;
     // Where it is.
@@ -101,7 +100,7 @@ struct lh_request {
     uint32_t query; // query that answers it; 0 = none
     bool active;    // the tenant's present attempt is for it
     bool waited;    // somebody else's lease was, or is, in its way
-    bool asked;     // acquire: the node in the way was asked whether it holds it for this holder
+    uint8_t asks;   // acquire: times that the node in the way was asked whom it holds it for
     struct lh_wheel_timer timer;
 };
 
@@ -136,6 +135,9 @@ struct lh_host;
 struct lh_request *lh_request_new(struct lh_host *host, enum lh_request_kind kind,
                                   struct lh_instant now);
 struct lh_request *lh_request_get(struct lh_host *host, uint32_t id);
+
+// What this node knows of why no majority answered.
+enum lh_reason lh_request_why_no_quorum(const struct lh_host *host);
 
 static inline struct lh_slice lh_request_name(const struct lh_request *request)
 {

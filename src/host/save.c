@@ -3,12 +3,13 @@
 #include "host/save.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "host/host_internal.h"
 
-static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '1'};
+static const uint8_t magic[8] = {'L', 'H', 's', 'a', 'v', 'e', '0', '2'};
 
 #define RECORD_BYTES (6 * 8)
-#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_BYTES_MAX + 2 * 8 + 9 * 8 + 4 + 1)
+#define LEASE_BYTES_MAX (2 + 2 * LH_TEXT_MAX_BYTES + 2 * 8 + 8 * 8 + 4 + 1)
 #define HEADER_BYTES_MAX 256
 #define DIGEST_BYTES 8
 
@@ -20,13 +21,10 @@ struct header {
     uint32_t record_count, lease_count;
 };
 
-// FNV-1a: against a torn or damaged file, not against an attacker with access to it.
+// Against a torn or damaged file, not against an attacker with access to it.
 static uint64_t digest(struct lh_slice bytes)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < bytes.size_bytes; i++)
-        sum = (sum ^ bytes.data[i]) * UINT64_C(0x100000001b3);
-    return sum;
+    return lh_hash_bytes(LH_HASH_START, bytes);
 }
 
 size_t lh_host_save_size(const struct lh_host *host)
@@ -37,8 +35,7 @@ size_t lh_host_save_size(const struct lh_host *host)
 
 static void write_record(struct lh_writer *writer, const struct lh_acceptor_record *record)
 {
-    lh_writer_u64(writer, record->key.word[0]);
-    lh_writer_u64(writer, record->key.word[1]);
+    lh_key_write(writer, record->key);
     lh_writer_u64(writer, record->promised);
     lh_writer_u64(writer, record->ballot);
     lh_writer_u64(writer, (uint64_t)record->deadline.ns);
@@ -59,11 +56,10 @@ static uint32_t write_records(struct lh_writer *writer, const struct lh_acceptor
 
 static void write_lease(struct lh_writer *writer, struct lh_host *host, uint32_t id)
 {
-    uint8_t text[LH_TEXT_BYTES_MAX];
+    uint8_t text[LH_TEXT_MAX_BYTES];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     const struct lh_lease *lease = lh_machine_lease(&host->machine, id);
-    lh_writer_u64(writer, lease->key.word[0]);
-    lh_writer_u64(writer, lease->key.word[1]);
+    lh_key_write(writer, lease->key);
     lh_writer_u64(writer, lease->proposer.ballot);
     lh_writer_u64(writer, lease->proposer.held);
     lh_writer_u64(writer, lease->proposer.token);
@@ -72,7 +68,6 @@ static void write_lease(struct lh_writer *writer, struct lh_host *host, uint32_t
     lh_writer_u64(writer, (uint64_t)lease->ttl.ns);
     lh_writer_u64(writer, (uint64_t)tenant->granted_at.ns);
     lh_writer_u64(writer, (uint64_t)tenant->renewed_at.ns);
-    lh_writer_u64(writer, tenant->id_hash);
     lh_writer_u32(writer, tenant->renewals);
     lh_writer_u8(writer, tenant->revoked);
     lh_writer_slice_u8(writer, lh_texts_get(&host->tenants.texts, tenant->name, text));
@@ -162,8 +157,7 @@ static const char *unbound(const struct lh_host *host, struct lh_instant now,
 static bool read_record(struct lh_reader *reader, const struct header *header, int64_t latest,
                         struct lh_acceptor_record *ret)
 {
-    ret->key.word[0] = lh_reader_u64(reader);
-    ret->key.word[1] = lh_reader_u64(reader);
+    ret->key = lh_key_read(reader);
     ret->promised = lh_reader_u64(reader);
     ret->ballot = lh_reader_u64(reader);
     ret->deadline.ns = (int64_t)lh_reader_u64(reader);
@@ -178,7 +172,6 @@ struct saved_lease {
     struct lh_proposer proposer;
     struct lh_duration ttl;
     struct lh_instant granted_at, renewed_at;
-    uint64_t id_hash;
     uint32_t renewals;
     bool revoked;
     struct lh_slice name, holder;
@@ -187,8 +180,7 @@ struct saved_lease {
 static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
 {
     *ret = (struct saved_lease){.revoked = false};
-    ret->key.word[0] = lh_reader_u64(reader);
-    ret->key.word[1] = lh_reader_u64(reader);
+    ret->key = lh_key_read(reader);
     ret->proposer.ballot = lh_reader_u64(reader);
     ret->proposer.held = lh_reader_u64(reader);
     ret->proposer.token = lh_reader_u64(reader);
@@ -197,7 +189,6 @@ static bool read_lease(struct lh_reader *reader, struct saved_lease *ret)
     ret->ttl.ns = (int64_t)lh_reader_u64(reader);
     ret->granted_at.ns = (int64_t)lh_reader_u64(reader);
     ret->renewed_at.ns = (int64_t)lh_reader_u64(reader);
-    ret->id_hash = lh_reader_u64(reader);
     ret->renewals = lh_reader_u32(reader);
     ret->revoked = lh_reader_u8(reader) != 0;
     ret->name = lh_reader_slice_u8(reader);
@@ -222,7 +213,6 @@ static void take_lease(struct lh_host *host, const struct saved_lease *saved)
     tenant->renewed_at = saved->renewed_at;
     tenant->renewals = saved->renewals;
     tenant->revoked = saved->revoked;
-    tenant->id_hash = saved->id_hash;
     lh_machine_restore_lease(&host->machine, lh_machine_lease(&host->machine, id), &saved->proposer,
                              saved->ttl);
 }

@@ -18,8 +18,8 @@ struct lh_clock_binding {
 size_t lh_host_save_size(const struct lh_host *host);
 
 // Writes it into `out`, which has lh_host_save_size() bytes, and returns how many were used: 0 if
-// this node has nothing worth saving, because it is not admitted. The host must be handed no input
-// after this.
+// this node has nothing worth saving, because it is not admitted or still in quarantine, or if
+// `out` is too small. The host must be handed no input after this.
 size_t lh_host_save(struct lh_host *host, struct lh_instant now,
                     const struct lh_clock_binding *binding, uint8_t *out, size_t capacity);
 

@@ -45,7 +45,7 @@ const char *lh_status_reason(const struct lh_host *host)
     if (host->halted != NULL)
         return host->halted;
     if (refuser != NULL)
-        return lh_refusal_text(refuser->refuses_us);
+        return lh_refusal_of_us_text(refuser->refuses_us);
     switch (host->identity.state) {
     case LH_IDENTITY_LOADING: return "the data directory is being read";
     case LH_IDENTITY_ASKING: return "waiting for other members to say whether this node is new";
@@ -107,7 +107,13 @@ size_t lh_status_counters(const struct lh_host *host,
         {"connections-malformed", host->sessions.malformed},
         {"commands", host->sessions.commands},
     };
-    _Static_assert(sizeof counters / sizeof counters[0] <= LH_STATUS_COUNTERS_MAX, "room for all");
+    size_t count = sizeof counters / sizeof counters[0];
+    _Static_assert(sizeof counters / sizeof counters[0] + LH_HOST_SHOWN_MAX <=
+                       LH_STATUS_COUNTERS_MAX,
+                   "room for all");
     memcpy(ret_counters, counters, sizeof counters);
-    return sizeof counters / sizeof counters[0];
+    for (unsigned i = 0; i < host->shown_count; i++)
+        ret_counters[count++] =
+            (struct lh_status_counter){host->shown[i].name, *host->shown[i].value};
+    return count;
 }

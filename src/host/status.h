@@ -1,5 +1,6 @@
 // What a node says of itself, for CLUSTER STATUS and INFO alike: its state in one word, why, and
-// its counters by name. The names are stable: people's dashboards hang on them.
+// its counters by name, with those of the world around it (lh_host_show_counter). The names are
+// stable: people's dashboards hang on them.
 #ifndef LH_HOST_STATUS_H
 #define LH_HOST_STATUS_H
 
@@ -10,7 +11,7 @@ struct lh_status_counter {
     uint64_t value;
 };
 
-#define LH_STATUS_COUNTERS_MAX 32
+#define LH_STATUS_COUNTERS_MAX (32 + LH_HOST_SHOWN_MAX)
 
 // "joining", "quarantine", "serving", "refused" (the others believe it no more) or "halted".
 const char *lh_status_state(const struct lh_host *host);

@@ -17,7 +17,6 @@ struct lh_tenant {
     lh_text name;
     lh_text holder; // 0 unless held
     lh_ballot token;
-    uint64_t id_hash; // of the request that won it
     struct lh_instant granted_at, renewed_at;
     uint32_t renewals;
     bool revoked;
@@ -34,7 +33,7 @@ struct lh_tenant {
     uint32_t watch_query;
     struct lh_instant watch_at;       // when to ask again
     lh_ballot watch_token;            // what the watchers were told
-    uint8_t watch_status, watch_node; // .. 0xff: nothing yet
+    uint8_t watch_status, watch_node; // .. 0: nothing yet
     struct lh_wheel_timer timer;
 };
 
@@ -47,8 +46,7 @@ struct lh_tenants {
     struct {
         uint64_t hash;
         lh_ballot token;
-    } recent[LH_RECENT_IDS]; // request ids that were granted, so that a late retry is not a new
-                             // request
+    } recent[LH_RECENT_IDS]; // request ids that were granted: a late retry is no new request
 };
 
 static inline struct lh_tenant *lh_tenant_of(const struct lh_tenants *tenants, uint32_t lease)
@@ -96,7 +94,7 @@ void lh_tenant_due(struct lh_host *host, uint32_t id, struct lh_instant now,
                    struct lh_host_effects *effects);
 
 struct lh_texts_of_entry {
-    uint8_t name[LH_TEXT_BYTES_MAX], holder[LH_TEXT_BYTES_MAX];
+    uint8_t name[LH_TEXT_MAX_BYTES], holder[LH_TEXT_MAX_BYTES];
 };
 
 // What this node, as owner, says of a lease it holds. Returns false if it does not hold it. The

@@ -22,7 +22,7 @@ static uint32_t take(struct lh_texts *texts)
 
 bool lh_texts_put(struct lh_texts *texts, struct lh_slice text, lh_text *ret_text)
 {
-    LH_ASSERT_LE(text.size_bytes, LH_TEXT_BYTES_MAX);
+    LH_ASSERT_LE(text.size_bytes, LH_TEXT_MAX_BYTES);
     if (text.size_bytes == 0) {
         *ret_text = 0;
         return true;
@@ -52,7 +52,7 @@ bool lh_texts_put(struct lh_texts *texts, struct lh_slice text, lh_text *ret_tex
 }
 
 struct lh_slice lh_texts_get(const struct lh_texts *texts, lh_text text,
-                             uint8_t buffer[LH_TEXT_BYTES_MAX])
+                             uint8_t buffer[LH_TEXT_MAX_BYTES])
 {
     if (text == 0)
         return (struct lh_slice){NULL, 0};
@@ -70,7 +70,7 @@ struct lh_slice lh_texts_get(const struct lh_texts *texts, lh_text text,
 
 bool lh_texts_equal(const struct lh_texts *texts, lh_text text, struct lh_slice other)
 {
-    uint8_t buffer[LH_TEXT_BYTES_MAX];
+    uint8_t buffer[LH_TEXT_MAX_BYTES];
     return lh_slice_equal(lh_texts_get(texts, text, buffer), other);
 }
 

@@ -4,8 +4,9 @@
 #define LH_HOST_TEXTS_H
 
 #include "base/slice.h"
+#include "base/text.h"
 
-#define LH_TEXT_BYTES_MAX 255
+#define LH_TEXT_MAX_BYTES LH_NAME_MAX_BYTES
 #define LH_TEXT_CHUNK_BYTES 60
 
 struct lh_text_chunk {
@@ -17,6 +18,8 @@ struct lh_texts {
     struct lh_text_chunk *chunks;
     uint32_t capacity, used, free, free_count;
 };
+
+_Static_assert(LH_HOLDER_MAX_BYTES <= LH_TEXT_MAX_BYTES, "a holder is a text too");
 
 // 0 is the empty text and costs nothing.
 typedef uint32_t lh_text;
@@ -31,12 +34,12 @@ static inline uint32_t lh_texts_chunks(struct lh_slice text)
 
 void lh_texts_init(struct lh_texts *texts, void *memory, uint32_t capacity);
 
-// Stores up to LH_TEXT_BYTES_MAX bytes. Returns false, with nothing stored, if there is no room.
+// Stores up to LH_TEXT_MAX_BYTES bytes. Returns false, with nothing stored, if there is no room.
 bool lh_texts_put(struct lh_texts *texts, struct lh_slice text, lh_text *ret_text);
 
 // The text, copied into `buffer`.
 struct lh_slice lh_texts_get(const struct lh_texts *texts, lh_text text,
-                             uint8_t buffer[LH_TEXT_BYTES_MAX]);
+                             uint8_t buffer[LH_TEXT_MAX_BYTES]);
 
 bool lh_texts_equal(const struct lh_texts *texts, lh_text text, struct lh_slice other);
 

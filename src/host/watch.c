@@ -142,7 +142,7 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
 }
 
 struct lh_slice lh_watch_name(const struct lh_host *host, const struct lh_watch *watch,
-                              uint8_t buffer[LH_NAME_BYTES_MAX])
+                              uint8_t buffer[LH_NAME_MAX_BYTES])
 {
     return lh_texts_get(&host->tenants.texts, lh_tenant_of(&host->tenants, watch->lease)->name,
                         buffer);

@@ -43,6 +43,6 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
 
 // The name that `watch` is for, into `buffer`.
 struct lh_slice lh_watch_name(const struct lh_host *host, const struct lh_watch *watch,
-                              uint8_t buffer[LH_NAME_BYTES_MAX]);
+                              uint8_t buffer[LH_NAME_MAX_BYTES]);
 
 #endif

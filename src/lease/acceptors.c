@@ -3,19 +3,12 @@
 #include "lease/acceptors.h"
 
 #include "base/assert.h"
-
-static uint32_t bucket_count(uint32_t capacity)
-{
-    uint32_t count = 1;
-    while (count < capacity && count < UINT32_C(1) << 30)
-        count <<= 1;
-    return count;
-}
+#include "base/memory.h"
 
 size_t lh_acceptors_size(uint32_t capacity)
 {
     return (size_t)capacity * (sizeof(struct lh_acceptor_record) + sizeof(uint32_t)) +
-           (size_t)bucket_count(capacity) * sizeof(uint32_t);
+           (size_t)lh_bucket_count(capacity) * sizeof(uint32_t);
 }
 
 void lh_acceptors_init(struct lh_acceptors *acceptors, void *memory, uint32_t capacity)
@@ -28,7 +21,7 @@ void lh_acceptors_init(struct lh_acceptors *acceptors, void *memory, uint32_t ca
         .records = records,
         .next = next,
         .buckets = next + capacity,
-        .bucket_mask = bucket_count(capacity) - 1,
+        .bucket_mask = lh_bucket_count(capacity) - 1,
         .capacity = capacity,
     };
 }

@@ -23,7 +23,8 @@ struct lh_acceptors {
     lh_ballot floor;
 };
 
-// Bytes of memory for `capacity` names: 48 a record, 4 a chain, 4 or 8 a bucket.
+// Bytes of memory for `capacity` names: of each 48 for its record, 4 for its chain and 4 to 8 for
+// buckets.
 size_t lh_acceptors_size(uint32_t capacity);
 
 // `memory` is zeroed, 8-aligned, lh_acceptors_size() long, and outlives the table.

@@ -26,11 +26,6 @@ static inline uint64_t lh_ballot_counter(lh_ballot ballot)
     return ballot >> 16;
 }
 
-static inline uint8_t lh_ballot_generation(lh_ballot ballot)
-{
-    return (uint8_t)(ballot >> 8 & 0xff);
-}
-
 static inline uint8_t lh_ballot_node(lh_ballot ballot)
 {
     return (uint8_t)(ballot & 0xff);

@@ -1,6 +1,6 @@
 // The learner's role (L1). The owner's own learner holds td itself: that is lh_proposer.until.
-// Anybody else has only a view: the lease ends, on our clock, no later than computed here, and
-// nobody may act on it.
+// Anybody else has only a view: unless it is released, the lease ends, on our clock, no earlier
+// than computed here, and nobody may act on it.
 #ifndef LH_LEASE_LEARNER_H
 #define LH_LEASE_LEARNER_H
 

@@ -2,6 +2,7 @@
 #include "lease/machine.h"
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "lease/machine_internal.h"
 
 #include <string.h>
@@ -27,24 +28,11 @@ struct lh_notice *lh_machine_notify(struct lh_lease_effects *effects, enum lh_no
     return notice;
 }
 
-static uint32_t bucket_count(uint32_t capacity)
-{
-    uint32_t count = 1;
-    while (count < capacity && count < UINT32_C(1) << 30)
-        count <<= 1;
-    return count;
-}
-
-static size_t aligned(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
-}
-
 size_t lh_machine_size(const struct lh_machine_config *config)
 {
-    return aligned(lh_acceptors_size(config->max_leases)) +
-           aligned(sizeof(struct lh_lease) * config->max_leases) +
-           aligned(sizeof(uint32_t) * bucket_count(config->max_leases));
+    return lh_aligned(lh_acceptors_size(config->max_leases)) +
+           lh_aligned(sizeof(struct lh_lease) * config->max_leases) +
+           lh_aligned(sizeof(uint32_t) * lh_bucket_count(config->max_leases));
 }
 
 void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config *config,
@@ -53,8 +41,8 @@ void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config 
     LH_ASSERT(lh_timing_valid(config->timing));
     LH_ASSERT(config->member_count >= 1 && config->member_count <= LH_MEMBERS_MAX);
     LH_ASSERT(config->max_leases >= 1 && config->max_leases <= UINT32_C(1) << 30);
-    uint8_t *leases = (uint8_t *)memory + aligned(lh_acceptors_size(config->max_leases));
-    uint8_t *buckets = leases + aligned(sizeof(struct lh_lease) * config->max_leases);
+    uint8_t *leases = (uint8_t *)memory + lh_aligned(lh_acceptors_size(config->max_leases));
+    uint8_t *buckets = leases + lh_aligned(sizeof(struct lh_lease) * config->max_leases);
     memset(machine, 0, sizeof *machine);
     machine->config = *config;
     machine->quorum = config->member_count / 2u + 1;
@@ -63,7 +51,7 @@ void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config 
     lh_wheel_init(&machine->wheel, now);
     machine->leases = (struct lh_lease *)(void *)leases;
     machine->buckets = (uint32_t *)(void *)buckets;
-    machine->bucket_mask = bucket_count(config->max_leases) - 1;
+    machine->bucket_mask = lh_bucket_count(config->max_leases) - 1;
     machine->quarantine_until = LH_NEVER;
     machine->ceiling_turn = now;
     machine->round = (struct lh_duration){LH_NS_PER_MS};
@@ -200,14 +188,6 @@ static void forget_idle(struct lh_machine *machine, struct lh_instant now)
     machine->counters.forgotten += lh_acceptors_forget(&machine->acceptors, now, quarantine);
 }
 
-static void check_invariants(const struct lh_machine *machine)
-{
-    LH_ASSERT(machine->counter <= machine->reserved);
-    LH_ASSERT(machine->ceiling.ns <= machine->ceiling_wanted.ns);
-    LH_ASSERT(machine->held <= machine->count);
-    LH_ASSERT(machine->acceptors.count <= machine->acceptors.used);
-}
-
 void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct lh_message *message,
                         struct lh_instant now, struct lh_lease_effects *effects)
 {
@@ -234,7 +214,7 @@ void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct l
         break;
     case LH_MESSAGE_WAKE: lh_machine_on_wake(machine, message, now, effects); break;
     }
-    check_invariants(machine);
+    lh_machine_check_invariants(machine);
 }
 
 void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
@@ -251,7 +231,7 @@ void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
             (struct lh_lease *)(void *)((uint8_t *)timer - offsetof(struct lh_lease, timer));
         lh_machine_lease_due(machine, lease, now, effects);
     }
-    check_invariants(machine);
+    lh_machine_check_invariants(machine);
 }
 
 struct lh_instant lh_machine_deadline(const struct lh_machine *machine)

@@ -49,20 +49,18 @@ struct lh_lease {
     uint32_t id;   // 1 .. max_leases; how the caller names it
     uint32_t next; // chain of its bucket or of the free list
     enum lh_want want;
-    struct lh_duration ttl;      // of the attempt in flight, or of the last one
-    struct lh_duration next_ttl; // of the next one
-    struct lh_instant
-        waiting_since; // for whom it is wanted; told to acceptors so that the longest goes first
-    struct lh_instant retry_at;                      // next retransmission, or end of the back-off
-    struct lh_duration pause;                        // between retransmissions
-    struct lh_members_set answered;                  // acceptors that answered this round
-    struct lh_members_set refused;                   // those of them that will not help this round
+    struct lh_duration ttl;          // of the attempt in flight, or of the last one
+    struct lh_duration next_ttl;     // of the next one
+    struct lh_instant waiting_since; // of whoever it is wanted for; the longest waiting goes first
+    struct lh_instant retry_at;      // next retransmission, or end of the back-off
+    struct lh_duration pause;        // between retransmissions
+    struct lh_members_set answered;  // acceptors that answered this round
+    struct lh_members_set refused;   // those of them that will not help this round
     struct lh_instant blocked_until[LH_MEMBERS_MAX]; // what refusers said of the lease in the way
-    struct lh_instant
-        waiter_since[LH_MEMBERS_MAX]; // members that wait for us to let go; LH_NEVER if not
-    lh_ballot blocker;                // the lease that was in the way last
-    struct lh_instant sent_at;        // when this round was last sent
-    uint8_t tries;                    // attempts in a row that came to nothing
+    struct lh_instant waiter_since[LH_MEMBERS_MAX];  // members that wait for us; LH_NEVER if not
+    lh_ballot blocker;                               // the lease that was in the way last
+    struct lh_instant sent_at;                       // when this round was last sent
+    uint8_t tries;                                   // attempts in a row that came to nothing
     uint8_t reminders;  // times to send the winning Accept again to members silent so far
     bool whole_renewal; // F3: some acceptor refused an Extend; renew in two rounds next
 };
@@ -70,8 +68,7 @@ struct lh_lease {
 enum lh_notice_kind {
     LH_NOTICE_ACQUIRED, // the lease is ours; proposer.token, proposer.until
     LH_NOTICE_RENEWED,
-    LH_NOTICE_BLOCKED, // somebody else's lease `ballot` is live; nothing more is tried; free no
-                       // sooner than `at`
+    LH_NOTICE_BLOCKED, // another's lease `ballot` is live till `at`, or later; no more is tried
     LH_NOTICE_STALLED, // an attempt reached its td without a quorum; it is tried again
     LH_NOTICE_LOST,    // authority ended at td without a renewal
     LH_NOTICE_WOKEN,   // a lease that was in the way was released

@@ -1,7 +1,9 @@
-// What the machine's three files share: the acceptor's half, the proposer's half, and the slots.
+// What the machine's four files share: the slots and the dispatch (machine.c), the acceptor's half,
+// the proposer's half, and the rounds of its attempts.
 #ifndef LH_LEASE_MACHINE_INTERNAL_H
 #define LH_LEASE_MACHINE_INTERNAL_H
 
+#include "base/assert.h"
 #include "lease/machine.h"
 
 // Position of member `node` in the configuration, or -1 for a stranger.
@@ -11,6 +13,15 @@ static inline int lh_machine_member(const struct lh_machine *machine, uint8_t no
         if (machine->config.members[i] == node)
             return i;
     return -1;
+}
+
+// Each step ends in it.
+static inline void lh_machine_check_invariants(const struct lh_machine *machine)
+{
+    LH_ASSERT(machine->counter <= machine->reserved);
+    LH_ASSERT(machine->ceiling.ns <= machine->ceiling_wanted.ns);
+    LH_ASSERT(machine->held <= machine->count);
+    LH_ASSERT(machine->acceptors.count <= machine->acceptors.used);
 }
 
 struct lh_message *lh_machine_send(struct lh_lease_effects *effects, uint8_t to,
@@ -54,5 +65,43 @@ void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *mes
                         struct lh_instant now, struct lh_lease_effects *effects);
 void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                           struct lh_lease_effects *effects);
+
+// Rounds.
+static inline bool lh_machine_attempting(const struct lh_lease *lease)
+{
+    return lease->proposer.phase != LH_IDLE;
+}
+
+static inline struct lh_duration lh_machine_in_range(int64_t ns, int64_t least, int64_t most)
+{
+    return (struct lh_duration){ns < least ? least : ns > most ? most : ns};
+}
+
+// One timer a lease: the first of retransmission or back-off, td, and the end of authority.
+void lh_machine_arm(struct lh_machine *machine, struct lh_lease *lease);
+
+// A round was just sent, `last` after the time before (0: the first).
+void lh_machine_sent(struct lh_machine *machine, struct lh_lease *lease, struct lh_duration last,
+                     struct lh_instant now);
+void lh_machine_begin_round(struct lh_machine *machine, struct lh_lease *lease,
+                            struct lh_instant now);
+
+// The message of `phase`, to every member that has not answered this round.
+void lh_machine_broadcast(struct lh_machine *machine, struct lh_lease *lease, enum lh_phase phase,
+                          struct lh_instant now, struct lh_lease_effects *effects);
+
+// A member that missed the Accept of a lease that was won would report the one before it and help
+// no renewal: it is sent again to who is silent.
+void lh_machine_remind(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                       struct lh_lease_effects *effects);
+
+// When enough refusers will have let go to make a quorum with `helpers` others; LH_NEVER if there
+// are too few.
+struct lh_instant lh_machine_free_at(const struct lh_machine *machine, const struct lh_lease *lease,
+                                     unsigned helpers);
+
+// Enough acceptors refused that this round cannot succeed.
+bool lh_machine_out_of_reach(const struct lh_machine *machine, const struct lh_lease *lease);
+bool lh_machine_all_answered(const struct lh_machine *machine, const struct lh_lease *lease);
 
 #endif

@@ -1,115 +1,16 @@
 // The proposer's half of the machine: attempts and what becomes of them. The role functions decide
-// what counts; this file only sends, retransmits, backs off and reports. Every wait here may end
-// late or early without harm: authority and evidence are bounded by the deadlines that the role
-// functions read.
+// what counts; this file only begins attempts, backs off and reports (machine_round.c sends). Every
+// wait here may end late or early without harm: authority and evidence are bounded by the deadlines
+// that the role functions read.
 #include "lease/machine_internal.h"
 
 #include "base/assert.h"
 
-#define RETRANSMIT_MIN (20 * LH_NS_PER_MS)
-#define RETRANSMIT_MAX LH_NS_PER_S
-#define RETRANSMITS_A_TTL 20 // at least, whatever is lost
 #define REMINDERS 2
 #define ROUND_MIN (200 * LH_NS_PER_US)
 #define ROUND_MAX LH_NS_PER_S
 #define LATE_WAKE (100 * LH_NS_PER_MS)
 #define RESERVATION_WAIT (5 * LH_NS_PER_MS)
-
-static bool attempting(const struct lh_lease *lease)
-{
-    return lease->proposer.phase != LH_IDLE;
-}
-
-// One timer a lease: the first of retransmission or back-off, td, and the end of authority.
-static void arm(struct lh_machine *machine, struct lh_lease *lease)
-{
-    struct lh_instant at = LH_NEVER;
-    if (lease->want != LH_WANT_NOTHING || lease->reminders > 0)
-        at = lh_earlier(at, lease->retry_at);
-    if (attempting(lease))
-        at = lh_earlier(at, lease->proposer.td);
-    if (lease->proposer.held != LH_BALLOT_NONE)
-        at = lh_earlier(at, lease->proposer.until);
-    if (at.ns == LH_NEVER.ns)
-        lh_wheel_cancel(&machine->wheel, &lease->timer);
-    else
-        lh_wheel_schedule(&machine->wheel, &lease->timer, at);
-}
-
-static struct lh_duration in_range(int64_t ns, int64_t least, int64_t most)
-{
-    return (struct lh_duration){ns < least ? least : ns > most ? most : ns};
-}
-
-// The first pause before this round is sent again, or the one after `last`.
-static struct lh_duration next_pause(const struct lh_machine *machine, const struct lh_lease *lease,
-                                     struct lh_duration last)
-{
-    int64_t share = lease->ttl.ns / RETRANSMITS_A_TTL;
-    int64_t least = share < RETRANSMIT_MIN ? share : RETRANSMIT_MIN;
-    struct lh_duration most = in_range(share, 2 * machine->round.ns, RETRANSMIT_MAX);
-    return in_range(last.ns > 0 ? 2 * last.ns : 4 * machine->round.ns, least, most.ns);
-}
-
-static void sent(struct lh_machine *machine, struct lh_lease *lease, struct lh_duration last,
-                 struct lh_instant now)
-{
-    lease->sent_at = now;
-    lease->pause = next_pause(machine, lease, last);
-    lease->retry_at = lh_after(now, lease->pause);
-}
-
-static void begin_round(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
-{
-    lease->answered = (struct lh_members_set){0};
-    lease->refused = (struct lh_members_set){0};
-    for (unsigned i = 0; i < LH_MEMBERS_MAX; i++)
-        lease->blocked_until[i] = LH_PAST;
-    lease->reminders = 0;
-    sent(machine, lease, (struct lh_duration){0}, now);
-}
-
-static struct lh_duration waited(const struct lh_lease *lease, struct lh_instant now)
-{
-    if (lease->waiting_since.ns == LH_NEVER.ns)
-        return (struct lh_duration){0};
-    int64_t ns = now.ns - lease->waiting_since.ns;
-    return in_range(ns, LH_NS_PER_MS, INT64_MAX);
-}
-
-// The message of `phase`, to one member.
-static void send_phase(struct lh_lease *lease, enum lh_phase phase, uint8_t to,
-                       struct lh_instant now, struct lh_lease_effects *effects)
-{
-    const struct lh_proposer *proposer = &lease->proposer;
-    struct lh_message *made;
-    switch (phase) {
-    case LH_IDLE: return;
-    case LH_PREPARING:
-        made = lh_machine_send(effects, to, LH_MESSAGE_PREPARE, lease->key, proposer->ballot);
-        made->waited = waited(lease, now);
-        break;
-    case LH_ACCEPTING:
-        made = lh_machine_send(effects, to, LH_MESSAGE_ACCEPT, lease->key, proposer->ballot);
-        made->base = proposer->base;
-        break;
-    case LH_EXTENDING:
-        made = lh_machine_send(effects, to, LH_MESSAGE_EXTEND, lease->key, proposer->held);
-        made->stamp = proposer->stamp;
-        break;
-    default: LH_ASSERT(false); return;
-    }
-    made->ttl = lease->ttl;
-}
-
-// To every member that has not answered this round.
-static void broadcast(struct lh_machine *machine, struct lh_lease *lease, enum lh_phase phase,
-                      struct lh_instant now, struct lh_lease_effects *effects)
-{
-    for (unsigned i = 0; i < machine->config.member_count; i++)
-        if (!lh_set_has(lease->answered, i))
-            send_phase(lease, phase, machine->config.members[i], now, effects);
-}
 
 // T4, F2: the next counter, above all that were met, or 0 until more is reserved.
 static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects *effects)
@@ -125,7 +26,7 @@ static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects
 static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                     struct lh_lease_effects *effects)
 {
-    LH_ASSERT(!attempting(lease));
+    LH_ASSERT(!lh_machine_attempting(lease));
     lease->ttl = lease->next_ttl;
     if (lease->want == LH_WANT_RENEW && machine->config.one_round_renewal &&
         !lease->whole_renewal) {
@@ -134,7 +35,7 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
         uint64_t counter = next_counter(machine, effects);
         if (counter == 0) {
             lease->retry_at = lh_after(now, (struct lh_duration){RESERVATION_WAIT});
-            arm(machine, lease);
+            lh_machine_arm(machine, lease);
             return;
         }
         lh_proposer_start(&lease->proposer, now,
@@ -142,49 +43,37 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
                           lease->ttl);
     }
     machine->counters.attempts++;
-    begin_round(machine, lease, now);
-    broadcast(machine, lease, lease->proposer.phase, now, effects);
-    arm(machine, lease);
+    lh_machine_begin_round(machine, lease, now);
+    lh_machine_broadcast(machine, lease, lease->proposer.phase, now, effects);
+    lh_machine_arm(machine, lease);
+}
+
+// P5: abandon. A fresh attempt whose Accepts are out leaves records that would block everybody for
+// a whole exclusion, and nobody can complete it any more: they are taken back. A renewal's are not,
+// since they protect what it was to renew.
+static void abandon(struct lh_machine *machine, struct lh_lease *lease,
+                    struct lh_lease_effects *effects)
+{
+    const struct lh_proposer *proposer = &lease->proposer;
+    bool fresh = proposer->phase == LH_ACCEPTING && proposer->base == LH_BALLOT_NONE;
+    lh_proposer_abandon(&lease->proposer);
+    for (unsigned i = 0; fresh && i < machine->config.member_count; i++)
+        lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key,
+                        proposer->ballot);
 }
 
 // P5: retry under a higher ballot after a randomised pause.
-static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
+static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
+                     struct lh_lease_effects *effects)
 {
-    lh_proposer_abandon(&lease->proposer);
+    abandon(machine, lease, effects);
     unsigned doublings = lease->tries < 6 ? lease->tries : 6;
     if (lease->tries < UINT8_MAX)
         lease->tries++;
     int64_t longest = (machine->round.ns << doublings) * 2;
     int64_t pause = lh_prng_between(machine->prng, machine->round.ns / 2, longest);
     lease->retry_at = lh_after(now, (struct lh_duration){pause});
-    arm(machine, lease);
-}
-
-// When enough refusers will have let go to make a quorum with `helpers` others: the refusals that
-// must end, earliest first. LH_NEVER if there are too few.
-static struct lh_instant free_at(const struct lh_machine *machine, const struct lh_lease *lease,
-                                 unsigned helpers)
-{
-    struct lh_members_set left = lease->refused;
-    struct lh_instant at = LH_PAST;
-    for (; helpers < machine->quorum; helpers++) {
-        unsigned soonest = LH_MEMBERS_MAX;
-        for (unsigned i = 0; i < machine->config.member_count; i++)
-            if (lh_set_has(left, i) &&
-                (soonest == LH_MEMBERS_MAX ||
-                 lh_before(lease->blocked_until[i], lease->blocked_until[soonest])))
-                soonest = i;
-        if (soonest == LH_MEMBERS_MAX)
-            return LH_NEVER;
-        at = lh_later(at, lease->blocked_until[soonest]);
-        lh_set_remove(&left, soonest);
-    }
-    return at;
-}
-
-static bool out_of_reach(const struct lh_machine *machine, const struct lh_lease *lease)
-{
-    return machine->config.member_count - lh_set_count(lease->refused) < machine->quorum;
+    lh_machine_arm(machine, lease);
 }
 
 // Enough acceptors refused that this round cannot succeed.
@@ -197,18 +86,18 @@ static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease
         attempt(machine, lease, now, effects);
         return;
     }
-    struct lh_instant at =
-        free_at(machine, lease, machine->config.member_count - lh_set_count(lease->refused));
+    struct lh_instant at = lh_machine_free_at(
+        machine, lease, machine->config.member_count - lh_set_count(lease->refused));
     if (lease->want != LH_WANT_ACQUIRE || !lh_before(now, at)) {
         machine->counters.duels++;
-        back_off(machine, lease, now);
+        back_off(machine, lease, now, effects);
         return;
     }
     machine->counters.blocked++;
-    lh_proposer_abandon(&lease->proposer);
+    abandon(machine, lease, effects);
     lease->want = LH_WANT_NOTHING;
     lease->tries = 0;
-    arm(machine, lease);
+    lh_machine_arm(machine, lease);
     struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_BLOCKED, lease->id);
     notice->ballot = lease->blocker;
     notice->at = at;
@@ -219,7 +108,7 @@ static struct lh_lease *lease_of_answer(struct lh_machine *machine,
                                         const struct lh_message *message)
 {
     struct lh_lease *lease = lh_machine_find(machine, message->key);
-    if (lease == NULL || !attempting(lease))
+    if (lease == NULL || !lh_machine_attempting(lease))
         return NULL;
     lh_ballot expected =
         lease->proposer.phase == LH_EXTENDING ? lease->proposer.held : lease->proposer.ballot;
@@ -250,11 +139,12 @@ void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
         refuse(lease, acceptor, message, now);
     if (lh_proposer_propose(&lease->proposer, now, machine->quorum)) {
         int64_t took = now.ns - lease->sent_at.ns; // after a loss this may be short, never long
-        machine->round = in_range((7 * machine->round.ns + took) / 8, ROUND_MIN, ROUND_MAX);
-        begin_round(machine, lease, now);
-        broadcast(machine, lease, LH_ACCEPTING, now, effects);
-        arm(machine, lease);
-    } else if (out_of_reach(machine, lease)) {
+        machine->round =
+            lh_machine_in_range((7 * machine->round.ns + took) / 8, ROUND_MIN, ROUND_MAX);
+        lh_machine_begin_round(machine, lease, now);
+        lh_machine_broadcast(machine, lease, LH_ACCEPTING, now, effects);
+        lh_machine_arm(machine, lease);
+    } else if (lh_machine_out_of_reach(machine, lease)) {
         refused_by_quorum(machine, lease, now, effects);
     }
 }
@@ -281,23 +171,7 @@ static void won(struct lh_machine *machine, struct lh_lease *lease, enum lh_outc
     else
         machine->counters.acquired++, machine->held++;
     lh_machine_notify(effects, renewed ? LH_NOTICE_RENEWED : LH_NOTICE_ACQUIRED, lease->id);
-    arm(machine, lease);
-}
-
-static bool all_answered(const struct lh_machine *machine, const struct lh_lease *lease)
-{
-    return lh_set_count(lease->answered) == machine->config.member_count;
-}
-
-// A member that missed the Accept of a lease that was won would report the one before it and help
-// no renewal: it is sent again to who is silent. A redelivery to everybody else.
-static void remind(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
-                   struct lh_lease_effects *effects)
-{
-    lease->reminders--;
-    machine->counters.retransmits++;
-    broadcast(machine, lease, LH_ACCEPTING, now, effects);
-    sent(machine, lease, lease->pause, now);
+    lh_machine_arm(machine, lease);
 }
 
 // The answer to an Accept after the quorum's.
@@ -308,9 +182,9 @@ static void answered_late(struct lh_machine *machine, unsigned acceptor,
     if (lease == NULL || lease->reminders == 0 || message->ballot != lease->proposer.ballot)
         return;
     lh_set_add(&lease->answered, acceptor);
-    if (all_answered(machine, lease)) {
+    if (lh_machine_all_answered(machine, lease)) {
         lease->reminders = 0;
-        arm(machine, lease);
+        lh_machine_arm(machine, lease);
     }
 }
 
@@ -333,8 +207,8 @@ void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
     if (outcome == LH_ACQUIRED && lapsed) // P4: a renewal that came too late is a new lease
         lose(machine, lease, effects);
     if (outcome == LH_RENEWED)
-        lease->whole_renewal = lh_set_count(lease->refused) > 0;
-    lease->reminders = all_answered(machine, lease) ? 0 : REMINDERS;
+        lease->whole_renewal = !lh_set_is_empty(lease->refused);
+    lease->reminders = lh_machine_all_answered(machine, lease) ? 0 : REMINDERS;
     won(machine, lease, outcome, effects);
 }
 
@@ -385,7 +259,7 @@ void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
     if (lease->proposer.phase == LH_EXTENDING)
         lease->whole_renewal = true;
     refuse(lease, acceptor, message, now);
-    if (out_of_reach(machine, lease))
+    if (lh_machine_out_of_reach(machine, lease))
         refused_by_quorum(machine, lease, now, effects);
 }
 
@@ -424,8 +298,9 @@ void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, stru
     lease->waiting_since = waiting_since;
     lease->tries = 0;
     lease->whole_renewal = false;
-    lh_proposer_abandon(&lease->proposer);
+    abandon(machine, lease, effects);
     attempt(machine, lease, now, effects);
+    lh_machine_check_invariants(machine);
 }
 
 void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
@@ -437,13 +312,14 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
     lease->next_ttl = ttl;
     lease->waiting_since = LH_NEVER;
     lease->tries = 0;
-    if (lease->proposer.phase ==
-        LH_ACCEPTING) { // recorded by now: it is joined, since it would block another
-        arm(machine, lease);
-        return;
+    // Accepts that are out are recorded by now: they are joined, since they would block others.
+    if (lease->proposer.phase == LH_ACCEPTING) {
+        lh_machine_arm(machine, lease);
+    } else {
+        lh_proposer_abandon(&lease->proposer);
+        attempt(machine, lease, now, effects);
     }
-    lh_proposer_abandon(&lease->proposer);
-    attempt(machine, lease, now, effects);
+    lh_machine_check_invariants(machine);
 }
 
 void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
@@ -452,7 +328,8 @@ void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
         lh_proposer_abandon(&lease->proposer);
     lease->want = LH_WANT_NOTHING;
     lease->tries = 0;
-    arm(machine, lease);
+    lh_machine_arm(machine, lease);
+    lh_machine_check_invariants(machine);
 }
 
 // The longest waiting member first; the others know how many are before them.
@@ -480,10 +357,11 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     lh_ballot named = lh_proposer_release(&lease->proposer, now);
     lease->want = LH_WANT_NOTHING;
     lease->reminders = 0;
-    arm(machine, lease);
+    lh_machine_arm(machine, lease);
     if (named == LH_BALLOT_NONE) {
         if (recorded)
             lose(machine, lease, effects);
+        lh_machine_check_invariants(machine);
         return false;
     }
     machine->counters.released++;
@@ -491,6 +369,7 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
     for (unsigned i = 0; i < machine->config.member_count; i++)
         lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key, named);
     wake_waiters(machine, lease, effects);
+    lh_machine_check_invariants(machine);
     return true;
 }
 
@@ -499,7 +378,7 @@ bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, stru
 static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease,
                               struct lh_instant now, struct lh_lease_effects *effects)
 {
-    if (lh_set_count(lease->refused) == 0)
+    if (lh_set_is_empty(lease->refused))
         return false;
     if (lease->proposer.phase == LH_ACCEPTING)
         return false; // what was accepted would block the next attempt: its answers are worth
@@ -509,13 +388,13 @@ static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease
         return true;
     }
     unsigned helpers = lh_set_count(lease->answered) - lh_set_count(lease->refused);
-    struct lh_instant at = free_at(machine, lease, helpers);
+    struct lh_instant at = lh_machine_free_at(machine, lease, helpers);
     if (lh_before(now, at)) {
         lease->retry_at = lh_earlier(lease->retry_at, at);
         return false;
     }
     machine->counters.duels++;
-    back_off(machine, lease, now);
+    back_off(machine, lease, now, effects);
     return true;
 }
 
@@ -529,23 +408,23 @@ void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, st
         lh_proposer_release(proposer, now);
         lease->want = LH_WANT_NOTHING;
         lose(machine, lease, effects);
-    } else if (attempting(lease) && !lh_before(now, proposer->td)) {
+    } else if (lh_machine_attempting(lease) && !lh_before(now, proposer->td)) {
         machine->counters.stalled++;
         lh_machine_notify(effects, LH_NOTICE_STALLED, lease->id);
-        back_off(machine, lease, now);
+        back_off(machine, lease, now, effects);
         return;
     } else if (lease->want != LH_WANT_NOTHING && !lh_before(now, lease->retry_at)) {
-        if (!attempting(lease)) {
+        if (!lh_machine_attempting(lease)) {
             attempt(machine, lease, now, effects);
             return;
         }
         machine->counters.retransmits++;
-        sent(machine, lease, lease->pause, now);
+        lh_machine_sent(machine, lease, lease->pause, now);
         if (give_up_on_silent(machine, lease, now, effects))
             return;
-        broadcast(machine, lease, proposer->phase, now, effects);
+        lh_machine_broadcast(machine, lease, proposer->phase, now, effects);
     } else if (lease->reminders > 0 && !lh_before(now, lease->retry_at)) {
-        remind(machine, lease, now, effects);
+        lh_machine_remind(machine, lease, now, effects);
     }
-    arm(machine, lease);
+    lh_machine_arm(machine, lease);
 }

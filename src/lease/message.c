@@ -4,12 +4,6 @@
 
 #include "lease/timing.h"
 
-static void write_key(struct lh_writer *writer, struct lh_key key)
-{
-    lh_writer_u64(writer, key.word[0]);
-    lh_writer_u64(writer, key.word[1]);
-}
-
 static void write_ms(struct lh_writer *writer, struct lh_duration span)
 {
     int64_t ms = span.ns / LH_NS_PER_MS;
@@ -18,7 +12,7 @@ static void write_ms(struct lh_writer *writer, struct lh_duration span)
 
 static void write_body(struct lh_writer *writer, const struct lh_message *message)
 {
-    write_key(writer, message->key);
+    lh_key_write(writer, message->key);
     if (message->kind == LH_MESSAGE_WAKE) {
         lh_writer_u8(writer, message->rank);
         return;
@@ -63,14 +57,6 @@ void lh_message_encode(struct lh_writer *writer, const struct lh_message *messag
     write_body(writer, message);
     if (!writer->failed)
         lh_store_u16(length, (uint16_t)(lh_writer_size_bytes(writer) - before));
-}
-
-static struct lh_key read_key(struct lh_reader *reader)
-{
-    struct lh_key key;
-    key.word[0] = lh_reader_u64(reader);
-    key.word[1] = lh_reader_u64(reader);
-    return key;
 }
 
 static struct lh_duration read_ms(struct lh_reader *reader)
@@ -122,7 +108,7 @@ static enum lh_message_kind read_refused(struct lh_reader *reader)
 
 static void read_body(struct lh_reader *reader, struct lh_message *message)
 {
-    message->key = read_key(reader);
+    message->key = lh_key_read(reader);
     if (message->kind == LH_MESSAGE_WAKE) {
         message->rank = lh_reader_u8(reader);
         return;

@@ -1,6 +1,7 @@
 // What nodes say to each other about one name. The first group is the paper's (Prepare .. Release)
-// with what DESIGN.md adds: Accept carries the lease it renews, rejections carry the promised
-// ballot, answers carry the exclusion that remains. Wake passes a release on to a node that waits.
+// with what docs/protocol.md adds: Accept carries the lease it renews, rejections carry the
+// promised ballot, answers carry the exclusion that remains. Wake passes a release on to a node
+// that waits.
 #ifndef LH_LEASE_MESSAGE_H
 #define LH_LEASE_MESSAGE_H
 
@@ -33,8 +34,7 @@ struct lh_message {
     uint64_t stamp;         // Extend, Extended; Rejected of an Extend: the sender's clock reading n
     struct lh_duration ttl; // Prepare, Accept, Extend: D_P, in whole ms
     struct lh_duration exclusion; // Promise, Rejected: what remains of `reported`
-    struct lh_duration
-        waited; // Prepare: for how long somebody at the sender has waited, in whole ms
+    struct lh_duration waited;    // Prepare: how long somebody at the sender has waited, whole ms
     enum lh_message_kind refused; // Rejected: Prepare, Accept or Extend
     uint8_t rank;                 // Wake: how many nodes have waited longer
 };
@@ -44,6 +44,18 @@ static inline bool lh_message_is_answer(enum lh_message_kind kind)
 {
     return kind == LH_MESSAGE_PROMISE || kind == LH_MESSAGE_ACCEPTED ||
            kind == LH_MESSAGE_EXTENDED || kind == LH_MESSAGE_REJECTED;
+}
+
+static inline void lh_key_write(struct lh_writer *writer, struct lh_key key)
+{
+    lh_writer_u64(writer, key.word[0]);
+    lh_writer_u64(writer, key.word[1]);
+}
+
+static inline struct lh_key lh_key_read(struct lh_reader *reader)
+{
+    uint64_t first = lh_reader_u64(reader);
+    return (struct lh_key){{first, lh_reader_u64(reader)}};
 }
 
 // Appends kind, length and body. A writer without room fails and is left for the caller to rewind.

@@ -13,8 +13,8 @@ void lh_proposer_start(struct lh_proposer *proposer, struct lh_instant now, lh_b
     proposer->base = lh_proposer_holds(proposer, now) ? proposer->held : LH_BALLOT_NONE;
     proposer->td = lh_after(now, ttl);
     proposer->phase = LH_PREPARING;
-    proposer->open = (struct lh_members_set){0};
-    proposer->accepted = (struct lh_members_set){0};
+    proposer->open = LH_SET_EMPTY;
+    proposer->accepted = LH_SET_EMPTY;
 }
 
 // The lease captured as renewal base at P1 is held still.
@@ -44,7 +44,7 @@ bool lh_proposer_propose(struct lh_proposer *proposer, struct lh_instant now, un
         lh_set_count(proposer->open) < quorum)
         return false;
     proposer->phase = LH_ACCEPTING;
-    proposer->accepted = (struct lh_members_set){0};
+    proposer->accepted = LH_SET_EMPTY;
     return true;
 }
 
@@ -89,7 +89,7 @@ void lh_proposer_extend(struct lh_proposer *proposer, struct lh_instant now, str
     proposer->stamp = reading > proposer->stamp ? reading : proposer->stamp + 1;
     proposer->td = lh_after(now, ttl);
     proposer->phase = LH_EXTENDING;
-    proposer->accepted = (struct lh_members_set){0};
+    proposer->accepted = LH_SET_EMPTY;
 }
 
 enum lh_outcome lh_proposer_extended(struct lh_proposer *proposer, struct lh_instant now,

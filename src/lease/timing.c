@@ -1,5 +1,6 @@
 // Timing arithmetic: see timing.h. Every product is formed from a quotient and a remainder, so that
-// no duration the types can hold overflows.
+// none overflows on the way; a stretched duration itself must fit, and does up to about INT64_MAX x
+// (1 - 2 rho) ns, far above any TTL.
 #include "lease/timing.h"
 
 #include "base/assert.h"

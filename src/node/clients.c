@@ -2,6 +2,7 @@
 #include "node/clients.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -271,6 +272,22 @@ static bool clear_socket_path(const char *path, struct lh_error *error)
     return true;
 }
 
+// libuv says "permission denied" of a directory that is not there.
+static bool cannot_listen(const char *path, int code, struct lh_error *error)
+{
+    char copy[LH_CONFIG_PATH_BYTES];
+    struct stat status;
+    snprintf(copy, sizeof copy, "%s", path);
+    const char *directory = dirname(copy);
+    if (stat(directory, &status) != 0)
+        return lh_error_set(error,
+                            "cannot listen at socket = %s: its directory %s: %s; make it, or name "
+                            "another",
+                            path, directory, strerror(errno));
+    return lh_error_set(error, "cannot listen at socket = %s: %s; its directory must be writable",
+                        path, uv_strerror(code));
+}
+
 static bool listen_pipe(struct lh_clients *clients, uv_loop_t *loop,
                         const struct lh_node_config *config, struct lh_error *error)
 {
@@ -286,10 +303,7 @@ static bool listen_pipe(struct lh_clients *clients, uv_loop_t *loop,
     if (code == 0 && chmod(config->socket, config->socket_mode) != 0)
         code = uv_translate_sys_error(errno);
     if (code != 0)
-        return lh_error_set(error,
-                            "cannot listen at socket = %s: %s; its directory must exist and "
-                            "be writable",
-                            config->socket, uv_strerror(code));
+        return cannot_listen(config->socket, code, error);
     clients->pipe_open = true;
     clients->socket_path = config->socket;
     return true;

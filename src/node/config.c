@@ -29,6 +29,7 @@ struct draft {
     unsigned key_line[LH_CONFIG_KEYS]; // where it was given; 0: not
     unsigned section_line[256];
     unsigned address_line[256];
+    bool setting_given; // by a flag
     bool data_dir_given;
     bool failed; // `error` holds the first mistake
     struct lh_error *error;
@@ -272,7 +273,7 @@ static bool load_file(struct draft *draft)
 {
     const int file = open(draft->path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return fail_whole(draft, "%s", strerror(errno));
+        return fail_whole(draft, "%s; name another file with --config", strerror(errno));
     char *bytes = malloc(LH_CONFIG_FILE_MAX_BYTES + 1);
     size_t size = 0;
     ssize_t part = bytes == NULL ? -1 : 1;
@@ -311,7 +312,11 @@ static bool is_plain(struct lh_slice name)
 static bool next_flag(struct draft *draft, int count, char *const *arguments, int *position,
                       struct flag *ret_flag)
 {
-    const struct lh_slice argument = lh_slice_of_string(arguments[(*position)++]);
+    struct lh_slice argument = lh_slice_of_string(arguments[(*position)++]);
+    if (lh_slice_equal(argument, LH_SLICE("-h")))
+        argument = LH_SLICE("--help");
+    else if (lh_slice_equal(argument, LH_SLICE("-V")))
+        argument = LH_SLICE("--version");
     if (argument.size_bytes < 3 || !lh_slice_has_prefix(argument, LH_SLICE("--"))) {
         draft->failed = true;
         return lh_error_set(draft->error,
@@ -383,6 +388,8 @@ static bool find_actions(struct draft *draft, int count, char *const *arguments,
             if (draft->path != NULL)
                 return fail(draft, flag.name, "given twice; there is one file");
             draft->path = (const char *)flag.value.data; // the end of an argument: terminated
+        } else {
+            draft->setting_given = true;
         }
     }
     *ret_action = action;
@@ -458,6 +465,8 @@ bool lh_config_read(int count, char *const *arguments, struct lh_node_config *re
         return true;
     }
     lh_config_defaults(&draft.config);
+    if (draft.path == NULL && !draft.setting_given)
+        draft.path = LH_CONFIG_FILE_DEFAULT;
     if (draft.path != NULL && !load_file(&draft))
         return false;
     for (int position = 0; position < count;) {

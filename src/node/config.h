@@ -3,7 +3,7 @@
 // Nothing is guessed: an unknown or repeated key, a bad value, an indented or over-long line is
 // refused with file, line, key, value and what is allowed, because a daemon that misread its timing
 // would be unsafe in silence. One table (config_key.h) gives names, ranges, defaults and help to
-// the parser, the flags, --help and the man page.
+// the parser, the flags and --help.
 #ifndef LH_NODE_CONFIG_H
 #define LH_NODE_CONFIG_H
 
@@ -55,10 +55,13 @@ struct lh_node_config {
 
 enum lh_config_action {
     LH_CONFIG_RUN,
-    LH_CONFIG_TEST,    // --config-test: lh_config_write_test, then exit 0
-    LH_CONFIG_HELP,    // --help
-    LH_CONFIG_VERSION, // --version
+    LH_CONFIG_TEST,    // --config-test: lh_config_test, then exit
+    LH_CONFIG_HELP,    // --help, -h
+    LH_CONFIG_VERSION, // --version, -V
 };
+
+// What is read when neither --config nor a setting is given.
+#define LH_CONFIG_FILE_DEFAULT "/etc/leasehold/leasehold.conf"
 
 // Reads the file of --config, if given, and the flags of `arguments` (without the program's name),
 // and checks the whole. With LH_CONFIG_HELP and LH_CONFIG_VERSION nothing is read and the
@@ -70,12 +73,14 @@ bool lh_config_read(int count, char *const *arguments, struct lh_node_config *re
 bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_config *ret_config,
                      struct lh_error *error);
 
-// The options for --help; the same as .TP items for a man page.
+// The options for --help.
 void lh_config_write_help(FILE *out);
-void lh_config_write_man(FILE *out);
 
-// What the configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they
-// satisfy.
-void lh_config_write_test(FILE *out, const struct lh_node_config *config);
+// --config-test: looks at what the configuration names (the keyring, the directories of the socket
+// and of the data, which are not made), and prints a verdict, what was found, and what the
+// configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they satisfy.
+// False if a daemon would not start with it; a directory that is only missing is left to the unit,
+// which makes it.
+bool lh_config_test(FILE *out, const struct lh_node_config *config);
 
 #endif

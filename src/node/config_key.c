@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include "base/assert.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
 #define FIELD(field) offsetof(struct lh_node_config, field)
@@ -38,7 +39,7 @@ const struct lh_config_key lh_config_keys[LH_CONFIG_KEYS] = {
      "bound on how far a clock's rate may be from real time (rho); the same on "
      "all nodes"},
     {"max-leases", LH_CONFIG_NUMBER, FIELD(max_leases), 1, 100000000, "1000000", "1 to 100000000",
-     "how many names this node has memory for, taken at the start"},
+     "how many names this node has memory for; memory is paid for where it is touched"},
     {"max-clients", LH_CONFIG_NUMBER, FIELD(max_clients), 1, 65536, "1024", "1 to 65536",
      "how many client connections are served at once"},
     {"member-epoch", LH_CONFIG_NUMBER, FIELD(member_epoch), 1, UINT32_MAX, "1", "1 to 4294967295",
@@ -70,37 +71,6 @@ size_t lh_config_key_find(struct lh_slice name)
     return index;
 }
 
-// How many letters must be changed, added, dropped or swapped with a neighbour to turn `a` into
-// `b`.
-static size_t distance(struct lh_slice a, struct lh_slice b)
-{
-    enum { MOST = 32 };
-    size_t rows[3][MOST + 1];
-    size_t *before = rows[0], *above = rows[1], *row = rows[2];
-    if (a.size_bytes > MOST || b.size_bytes > MOST)
-        return MOST;
-    for (size_t j = 0; j <= b.size_bytes; j++)
-        above[j] = j;
-    for (size_t i = 1; i <= a.size_bytes; i++) {
-        row[0] = i;
-        for (size_t j = 1; j <= b.size_bytes; j++) {
-            const bool same = a.data[i - 1] == b.data[j - 1];
-            size_t least = above[j - 1] + !same;
-            least = above[j] + 1 < least ? above[j] + 1 : least;
-            least = row[j - 1] + 1 < least ? row[j - 1] + 1 : least;
-            if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
-                a.data[i - 2] == b.data[j - 1] && before[j - 2] + 1 < least)
-                least = before[j - 2] + 1;
-            row[j] = least;
-        }
-        size_t *free_row = before;
-        before = above;
-        above = row;
-        row = free_row;
-    }
-    return above[b.size_bytes];
-}
-
 const char *lh_config_key_nearest(struct lh_slice name)
 {
     static const char *const others[] = {"address", "member", "config", "config-test", "help"};
@@ -110,7 +80,7 @@ const char *lh_config_key_nearest(struct lh_slice name)
     for (size_t i = 0; i < LH_CONFIG_KEYS + sizeof(others) / sizeof(others[0]); i++) {
         const char *candidate =
             i < LH_CONFIG_KEYS ? lh_config_keys[i].name : others[i - LH_CONFIG_KEYS];
-        const size_t far = distance(name, lh_slice_of_string(candidate));
+        const size_t far = lh_slips(name, lh_slice_of_string(candidate));
         if (far <= least) {
             if (far < least || nearest == NULL)
                 nearest = candidate;

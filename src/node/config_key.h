@@ -1,6 +1,5 @@
-// The keys of the configuration: one table that the ini parser, the flags, --help and the man page
-// share, and the parsers of their values. A key is added by one row here and one field in struct
-// lh_node_config.
+// The keys of the configuration: one table that the ini parser, the flags and --help share, and the
+// parsers of their values. A key is added by one row here and one field in struct lh_node_config.
 #ifndef LH_NODE_CONFIG_KEY_H
 #define LH_NODE_CONFIG_KEY_H
 

@@ -383,6 +383,14 @@ static void start_turns(struct daemon *daemon)
     }
 }
 
+static void show_counters(const struct daemon *daemon)
+{
+    struct lh_host *host = lh_driver_host(daemon->driver);
+    lh_udp_show_counters(&daemon->udp, host);
+    lh_host_show_counter(host, "connections-turned-away", &daemon->clients.turned_away);
+    lh_host_show_counter(host, "connections-let-go", &daemon->clients.let_go);
+}
+
 static bool start(struct daemon *daemon, const char *version, struct lh_error *error)
 {
     const struct lh_node_config *config = daemon->config;
@@ -398,6 +406,7 @@ static bool start(struct daemon *daemon, const char *version, struct lh_error *e
     if (!lh_udp_open(&daemon->udp, &daemon->loop, daemon->config, &daemon->keyring, error) ||
         !lh_clients_open(&daemon->clients, &daemon->loop, config, daemon->driver, error))
         return false;
+    show_counters(daemon);
     start_turns(daemon);
     lh_driver_start(daemon->driver);
     return true;

@@ -1,8 +1,7 @@
 // The daemon's log: one line of key=value a message, on standard error.
 //
-//     lh_log(LH_LOG_WARN, "peer-refused", "node=%u address=%s:%u reason=%s", node, host, port,
-//     reason); level=warn event=peer-refused node=2 address=10.0.0.2:7741 reason="older generation
-//     3, known is 4"
+//     lh_log(LH_LOG_WARN, "peer-refused", "node=%u address=%s:%u reason=%s", node, host, port, reason);
+//     level=warn event=peer-refused node=2 address=10.0.0.2:7741 reason="older generation 3, known is 4"
 //
 // The format is one key=value a field, separated by single spaces. A value is quoted when it needs
 // it, decided after the arguments are in place, so nothing a client or a peer sent can begin a

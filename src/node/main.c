@@ -34,12 +34,19 @@ int main(int count, char **arguments)
     enum lh_config_action action = LH_CONFIG_RUN;
     bool set_members = count > 1 && strcmp(arguments[1], "set-members") == 0;
     int skip = set_members ? 2 : 1;
+    if (!set_members && count > 1 && arguments[1][0] != '-') {
+        lh_error_set(&error,
+                     "there is no command '%s', only set-members; settings are flags, --KEY VALUE, "
+                     "and `leaseholdd --help` lists them",
+                     arguments[1]);
+        return complain(&error, EXIT_USAGE);
+    }
     if (!lh_config_read(count - skip, arguments + skip, &config, &action, &error))
         return complain(&error, EXIT_USAGE);
     switch (action) {
     case LH_CONFIG_HELP: write_usage(stdout); return 0;
     case LH_CONFIG_VERSION: puts("leaseholdd " LH_VERSION); return 0;
-    case LH_CONFIG_TEST: lh_config_write_test(stdout, &config); return 0;
+    case LH_CONFIG_TEST: return lh_config_test(stdout, &config) ? 0 : EXIT_USAGE;
     case LH_CONFIG_RUN: break;
     }
     if (set_members) {

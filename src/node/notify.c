@@ -1,7 +1,6 @@
 // sd_notify(3) without libsystemd: see notify.h.
 #include "node/notify.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,21 +49,5 @@ void lh_notify_reloading(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     const uint64_t now_us = (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)now_us);
-    lh_notify(state);
-}
-
-void lh_notify_status(const char *format, ...)
-{
-    char state[512] = "STATUS=";
-    const size_t used = strlen(state);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(state + used, sizeof(state) - used, format, arguments);
-    va_end(arguments);
-    // A newline would begin another assignment.
-    for (char *byte = state; *byte != '\0'; byte++) {
-        if (*byte == '\n')
-            *byte = ' ';
-    }
     lh_notify(state);
 }

@@ -20,7 +20,4 @@ void lh_notify_reloading(void);
 // STOPPING=1.
 void lh_notify_stopping(void);
 
-// STATUS=...: one line shown by `systemctl status`.
-void lh_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 #endif

@@ -62,8 +62,7 @@ static void short_hash(const uint8_t *bytes, size_t bytes_size, uint8_t *ret_has
     memcpy(ret_hash, hash, size);
 }
 
-void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, uint8_t node,
-                  uint8_t generation)
+void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, uint8_t node)
 {
     const int ready = sodium_init();
     LH_ASSERT(ready >= 0);
@@ -71,7 +70,6 @@ void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, ui
     LH_ASSERT(keyring->key_count >= 1 && keyring->key_count <= LH_KEYRING_KEYS_MAX);
     struct lh_seal seal = {
         .node = node,
-        .generation = generation,
         .key_count = (uint8_t)keyring->key_count,
         .redraw_at = LH_PAST,
     };
@@ -113,7 +111,8 @@ static void associate(const struct lh_seal *seal, const uint8_t *header,
 }
 
 size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns,
-                        uint8_t destination, struct lh_slice plain, uint8_t *out, size_t capacity)
+                        uint8_t generation, uint8_t destination, struct lh_slice plain,
+                        uint8_t *out, size_t capacity)
 {
     uint8_t associated[ASSOCIATED_BYTES];
     unsigned long long sealed = 0;
@@ -124,7 +123,7 @@ size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t rea
     memcpy(out, magic, sizeof(magic));
     out[AT_VERSION] = LH_SEAL_VERSION;
     out[AT_SENDER] = seal->node;
-    out[AT_GENERATION] = seal->generation;
+    out[AT_GENERATION] = generation;
     out[AT_DESTINATION] = destination;
     lh_store_u16(out + AT_ZERO, 0);
     memcpy(out + AT_CLUSTER_TAG, seal->cluster_tag, sizeof(seal->cluster_tag));

@@ -23,7 +23,7 @@
 #include "os/keyring.h"
 
 enum {
-    LH_SEAL_VERSION = 1,
+    LH_SEAL_VERSION = 1, // of all that travels between nodes, the messages inside included
     LH_SEAL_HEADER_BYTES = 44,
     LH_SEAL_OVERHEAD_BYTES = LH_SEAL_HEADER_BYTES + 16,
     LH_SEAL_CLUSTER_TAG_BYTES = 8,
@@ -70,7 +70,6 @@ struct lh_seal_key {
 // Seals for one node and opens what is meant for it. Plain memory of its owner; one thread.
 struct lh_seal {
     uint8_t node;
-    uint8_t generation;
     uint8_t cluster_id[LH_CLUSTER_ID_BYTES];
     uint8_t cluster_tag[LH_SEAL_CLUSTER_TAG_BYTES];
     uint8_t key_count;
@@ -81,19 +80,19 @@ struct lh_seal {
     int64_t apart_ns;            // REALTIME - BOOTTIME when the random part was drawn
 };
 
-// Prepares for `node` in `generation`, 1..255 each. Also after a keyring was reloaded or the
-// generation rose.
-void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, uint8_t node,
-                  uint8_t generation);
+// Prepares for `node`, 1..255. Also after a keyring was reloaded.
+void lh_seal_init(struct lh_seal *ret_seal, const struct lh_keyring *keyring, uint8_t node);
 
 // Overwrites the keys.
 void lh_seal_wipe(struct lh_seal *seal);
 
 // Seals `plain` for `destination` into `out`, which has room for plain.size_bytes +
-// LH_SEAL_OVERHEAD_BYTES and does not overlap `plain`. Returns the size of the datagram. `now` and
-// `realtime_ns` are readings of the two clocks from the same moment.
+// LH_SEAL_OVERHEAD_BYTES and does not overlap `plain`. Returns the size of the datagram.
+// `generation` is the sender's, 0 while it joins. `now` and `realtime_ns` are readings of the two
+// clocks from the same moment.
 size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns,
-                        uint8_t destination, struct lh_slice plain, uint8_t *out, size_t capacity);
+                        uint8_t generation, uint8_t destination, struct lh_slice plain,
+                        uint8_t *out, size_t capacity);
 
 // What an opened datagram says of itself. With LH_UNSEAL_VERSION only `version` is set.
 struct lh_unsealed {

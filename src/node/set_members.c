@@ -66,6 +66,25 @@ static bool check(const struct lh_node_config *config, const struct lh_keyring *
     return true;
 }
 
+// The old members serve the larger quarantine, but a new one knows the new max-ttl only.
+static bool check_growth(const struct lh_node_config *config, const struct found *found,
+                         struct lh_error *error)
+{
+    uint8_t members[LH_MEMBERS_MAX];
+    for (size_t i = 0; i < config->member_count; i++)
+        members[i] = (uint8_t)config->members[i].node;
+    bool same = lh_peers_tag(members, (unsigned)config->member_count) == found->record.members_tag;
+    struct lh_timing old = {.max_ttl = lh_ms(found->record.max_ttl_ms),
+                            .rate_ppm = found->record.rate_ppm};
+    if (same || !lh_timing_valid(old) ||
+        lh_timing_quarantine(config->timing, config->timing.max_ttl).ns >=
+            lh_timing_quarantine(old, old.max_ttl).ns)
+        return true;
+    return lh_error_set(error,
+                        "max-ttl or rate-error get smaller while members change: change the "
+                        "members first, start the cluster, and then those, with one more epoch");
+}
+
 static struct lh_duration longest(struct lh_duration a, struct lh_duration b)
 {
     return a.ns < b.ns ? b : a;
@@ -120,7 +139,7 @@ bool lh_daemon_set_members(const struct lh_node_config *config, struct lh_error 
         return false;
     bool usable = lh_store_open(config->data_dir, &store, error) &&
                   lh_store_each(store, on_pair, &found, error) &&
-                  check(config, &keyring, &found, error);
+                  check(config, &keyring, &found, error) && check_growth(config, &found, error);
     lh_keyring_wipe(&keyring);
     if (!usable) {
         lh_store_close(store, lh_ms(0));

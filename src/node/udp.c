@@ -148,7 +148,7 @@ bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *con
     udp->buffer = malloc(RECEIVE_BYTES);
     if (udp->buffer == NULL)
         return lh_error_set(error, "no memory for a receive buffer of %d bytes", RECEIVE_BYTES);
-    lh_seal_init(&udp->seal, keyring, (uint8_t)config->node, 1);
+    lh_seal_init(&udp->seal, keyring, (uint8_t)config->node);
     uv_udp_init_ex(loop, &udp->socket, AF_UNSPEC | UV_UDP_RECVMMSG);
     udp->socket.data = udp;
     if (!bind_own(udp, error))
@@ -159,6 +159,19 @@ bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *con
     udp->look_up.data = udp;
     uv_timer_start(&udp->look_up, on_look_up, 0, LOOK_UP_EVERY_MS);
     return true;
+}
+
+void lh_udp_show_counters(const struct lh_udp *udp, struct lh_host *host)
+{
+    static const char *const names[LH_UNSEAL_COUNT] = {
+#define LH_UNSEAL_COUNTER(enumerator, name, text) "datagrams-" name,
+        LH_UNSEAL_CAUSES(LH_UNSEAL_COUNTER)
+#undef LH_UNSEAL_COUNTER
+    };
+    for (unsigned cause = LH_UNSEAL_OK + 1; cause < LH_UNSEAL_COUNT; cause++)
+        lh_host_show_counter(host, names[cause], &udp->unsealed[cause]);
+    lh_host_show_counter(host, "datagrams-of-strangers", &udp->strangers);
+    lh_host_show_counter(host, "sends-failed", &udp->send_failed);
 }
 
 // False while the member's name was not found.
@@ -176,9 +189,8 @@ static bool send_to(struct lh_udp *udp, const struct lh_address *address, uint8_
 void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_slice plain)
 {
     uint8_t sealed[LH_DATAGRAM_MAX + LH_SEAL_OVERHEAD_BYTES];
-    udp->seal.generation = generation;
-    size_t size = lh_seal_datagram(&udp->seal, lh_clock_now(), lh_clock_realtime_ns(), to, plain,
-                                   sealed, sizeof sealed);
+    size_t size = lh_seal_datagram(&udp->seal, lh_clock_now(), lh_clock_realtime_ns(), generation,
+                                   to, plain, sealed, sizeof sealed);
     for (size_t i = 0; i < udp->config->member_count; i++) {
         if (udp->config->members[i].node != to)
             continue;
@@ -195,7 +207,7 @@ void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_s
 
 void lh_udp_rekey(struct lh_udp *udp, const struct lh_keyring *keyring)
 {
-    lh_seal_init(&udp->seal, keyring, (uint8_t)udp->config->node, 1);
+    lh_seal_init(&udp->seal, keyring, (uint8_t)udp->config->node);
 }
 
 void lh_udp_close(struct lh_udp *udp)

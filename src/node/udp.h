@@ -1,6 +1,6 @@
 // Datagrams between members: one UDP socket, sealed at the last moment and opened at the first.
-// What cannot be opened is dropped, counted by its cause, and named in the log now and then with
-// its remedy.
+// What cannot be opened is dropped, counted by its cause (in CLUSTER STATUS), and named in the log
+// now and then with its remedy.
 #ifndef LH_NODE_UDP_H
 #define LH_NODE_UDP_H
 
@@ -41,6 +41,9 @@ struct lh_udp {
 // `udp->receive` are set, `config` outlives the socket.
 bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *config,
                  const struct lh_keyring *keyring, struct lh_error *error);
+
+// Shows the socket's counters in the host's CLUSTER STATUS. The socket outlives the host.
+void lh_udp_show_counters(const struct lh_udp *udp, struct lh_host *host);
 
 void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_slice plain);
 

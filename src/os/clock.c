@@ -4,11 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "os/warn.h"
 
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define TIME_NAMESPACE_PATH "/proc/self/ns/time"
@@ -18,7 +19,7 @@ static int64_t read_ns(clockid_t clock)
 {
     struct timespec read;
     if (clock_gettime(clock, &read) != 0) {
-        fprintf(stderr, "leasehold: clock %d cannot be read: %s\n", (int)clock, strerror(errno));
+        lh_warn("leasehold: clock %d cannot be read: %s\n", (int)clock, strerror(errno));
         abort();
     }
     return (int64_t)read.tv_sec * LH_NS_PER_S + read.tv_nsec;
@@ -27,8 +28,7 @@ static int64_t read_ns(clockid_t clock)
 struct lh_instant lh_clock_follow(struct lh_instant previous, struct lh_instant current)
 {
     if (__builtin_expect(lh_before(current, previous), 0)) {
-        fprintf(
-            stderr,
+        lh_warn(
             "leasehold: CLOCK_BOOTTIME went backwards, from %lld ns to %lld ns: no lease can be "
             "timed on this machine, so this process stops\n",
             (long long)previous.ns, (long long)current.ns);

@@ -2,7 +2,7 @@
 // count a pause of the whole virtual machine; there only the fencing token helps.
 //
 // What must stay true: within a thread no reading is less than the one before it. A clock that went
-// back would lengthen every lease held, so the process stops instead (DESIGN section 2, Clock).
+// back would lengthen every lease held, so the process stops instead (docs/protocol.md, Clock).
 #ifndef LH_OS_CLOCK_H
 #define LH_OS_CLOCK_H
 

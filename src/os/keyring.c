@@ -300,6 +300,9 @@ static bool sync_directory(const char *path)
 bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struct lh_error *error)
 {
     char text[LH_KEYRING_TEXT_MAX];
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return lh_error_set(error, "%s is a directory: name a file in it", path);
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 && errno == EEXIST)
         return lh_error_set(error,

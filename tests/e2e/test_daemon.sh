@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 34
+plan 41
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -17,7 +17,8 @@ has() { [[ $out == *"$1"* ]]; }
 
 # --- the timing ---
 tests max-ttl=10s
-check 'a good configuration, exit 0' [ $code = 0 ]
+check 'a good configuration, exit 0' eval '[ $code = 0 ] && [[ $out == OK:* ]]'
+check 'for people: max-ttl, quarantine, the keyring' eval 'has "max-ttl     10s" && has "quarantine  10.203s" && has "keyring     $dir/keyring, 1 key"'
 echo "$out" | sed 's/^/# /'
 number() { grep -o "$1[^0-9]*[0-9.]*" <<<"$out" | head -n 1 | grep -o '[0-9.]*$'; }
 # D_A = Q = D_P * 1.01 / 0.99, rounded up to a nanosecond.
@@ -53,6 +54,15 @@ configure 1
 check 'flags win over the file' eval '
     out=$("$leaseholdd" --config "$dir/1.conf" --max-ttl=1s --config-test 2>&1) && has 1020202021'
 check 'a file that is not there' eval '! out=$("$leaseholdd" --config /nowhere 2>&1) && has /nowhere'
+
+check 'no file and no setting: the usual file' eval '! out=$("$leaseholdd" 2>&1) && has /etc/leasehold/leasehold.conf && has --config'
+check 'no keyring' eval 'mistake "NOT OK" "/nowhere" keyring=/nowhere && [ $code = 64 ]'
+check 'a directory that the unit makes is no mistake' eval 'tests socket=/nowhere/1.sock && [ $code = 0 ] && has "there is no /nowhere"'
+check 'but the daemon does not start without it' eval '
+    configure 1 socket=/nowhere/1.sock && ! out=$(ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" 2>&1) &&
+        has "its directory /nowhere: No such file or directory"'
+check 'a mistyped command' eval '! out=$("$leaseholdd" setmembers 2>&1) && has set-members'
+check '-h and -V' eval '"$leaseholdd" -h | grep -q config-test && [ "$("$leaseholdd" -V)" = "$("$leaseholdd" --version)" ]'
 
 # --- a keyring that others can read ---
 chmod 644 "$dir/keyring"

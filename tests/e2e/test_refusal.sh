@@ -3,7 +3,7 @@
 # Nodes that do not fit: each is refused with its name, the cause and the remedy, in the log of both sides or in
 # `status`, while the others go on; and once the cause is mended, nobody goes on complaining.
 . "$(dirname "$0")/lib.sh"
-plan 41
+plan 42
 nets 4
 cluster 3 max-ttl=2s
 connect 4
@@ -27,6 +27,7 @@ chmod 600 "$dir/other-key"
 joins keyring="$dir/other-key"
 check 'another key: refused as unknown-key' logged 1 'cause=unknown-key'
 check 'with the remedy' logged 1 'add it here, then send HUP'
+check 'and counted' eval '[ "$(counter_of 1 datagrams-unknown-key)" -gt 0 ]'
 check 'by the other side as well' logged 3 'cause=unknown-key'
 check 'the joining node says that it waits for the others' eval 'is_state 3 joining && [ -n "$(status_of 3 reason)" ]'
 check 'it grants nothing' answers noquorum 3 ACQUIRE x TTL 1s TIMEOUT 200ms

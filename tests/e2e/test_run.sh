@@ -2,10 +2,10 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 53
+plan 77
 nets 3
 cluster 3
-for n in 1 2 3; do configure $n max-ttl=3s; done
+for n in 1 2 3; do configure $n max-ttl=15s; done
 start 1 2 3
 check 'three nodes serve' serving 1 2 3
 says() { grep -q -F -- "$1" "$dir/cli.log"; }
@@ -25,7 +25,7 @@ check 'the environment tells name, token, TTL and holder' eval '
 check 'standard input and output are the command'"'"'s' eval '[ "$(echo through | "$leasehold" run job --connect "$dir/1.sock" -- cat)" = through ]'
 check 'nothing is run without a lease name' exits 64 1 run --ttl 2s -- true
 check 'nor with a TTL that is none' exits 64 1 run job --ttl never -- true
-check 'nor above max-ttl, which is named' eval 'exits 64 1 run job --ttl 1m -- touch "$dir/ran" && says "max-ttl 3s" && ! [ -e "$dir/ran" ]'
+check 'nor above max-ttl, which is named' eval 'exits 64 1 run job --ttl 1m -- touch "$dir/ran" && says "max-ttl 15s" && ! [ -e "$dir/ran" ]'
 
 # --- run: held by another ---
 hold holder job 2s 1
@@ -62,18 +62,18 @@ check 'revoked by an operator' eval '
     hold holder revoked 2s 1; eventually 5 beats revoked && exits 0 3 revoke revoked && ended holder 76'
 
 # --- the other commands ---
-check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 3s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 3000"'
+check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 15s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 15000"'
 token=$(grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9)
-check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
-check 'at another node too' eval 'exits 0 2 acquire cli --ttl 3s --holder me && [[ $out == *"$token"* ]]'
-check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 3s
+check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 15s --holder me && [[ $out == *"$token"* ]]'
+check 'at another node too' eval 'exits 0 2 acquire cli --ttl 15s --holder me && [[ $out == *"$token"* ]]'
+check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 15s
 check 'renew with another token: 76' exits 76 1 renew cli --token $((token + 256)) --holder me
 check 'acquire by another, waiting: 75 at its end' within 400 2000 exits 75 2 acquire cli --wait 500ms --holder you
-check 'renewed' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
+check 'renewed' exits 0 1 renew cli --token "$token" --holder me --ttl 15s
 check 'get --json' eval 'exits 0 2 get cli --json && json "it.status === \"held\" && it.token === $token"'
 check 'list --json' eval 'exits 0 3 list --prefix cl --json && json "it.leases.length === 1 && it.leases[0].name === \"cli\""'
-check 'list as a table' eval 'exits 0 3 list && [[ $out == *NAME*cli* ]]'
-check 'renewed again' exits 0 1 renew cli --token "$token" --holder me --ttl 3s
+check 'list as a table' eval 'exits 0 1 renew cli --token "$token" --holder me --ttl 15s && exits 0 3 list && [[ $out == *NAME*cli* ]]'
+check 'renewed again' exits 0 1 renew cli --token "$token" --holder me --ttl 15s
 check 'release at another node' exits 0 2 release cli --token "$token" --holder me
 check 'released again: 76' exits 76 2 release cli --token "$token" --holder me
 check 'a TTL of 300 ms is granted as such' eval 'exits 0 1 acquire short --ttl 300ms --json && json "it.ttl_ms === 300"'
@@ -86,11 +86,55 @@ check 'the second endpoint is tried when the first is dead' eval '
 check 'keygen makes a file nobody else can read, once' eval '
     "$leasehold" keygen "$dir/new" && [ "$(stat -c %a "$dir/new")" = 600 ] && ! "$leasehold" keygen "$dir/new" 2>"$dir/cli.log"'
 
+check 'an option before the command is told where it belongs' eval '! "$leasehold" --connect x status 2>"$dir/cli.log" && says "options come after it"'
+check 'an empty endpoint is no default' eval 'exits 64 1 get x --connect "" && says empty'
+check 'LEASEHOLD_CONNECT is named where it is wrong' eval '! LEASEHOLD_CONNECT=nope "$leasehold" get x 2>"$dir/cli.log" && says LEASEHOLD_CONNECT'
+check 'keygen does not take a directory for a keyring' eval '! "$leasehold" keygen "$dir" 2>"$dir/cli.log" && says "is a directory"'
+check 'what is refused is said back as it was typed' eval 'exits 64 1 acquire x --ttl 61s && says "'"'61s'"'"'
+check 'acquire --nonblock is acquire' eval 'exits 0 1 acquire now --ttl 1s --nonblock'
+check 'but not with --wait' eval 'exits 64 1 acquire now --nonblock --wait 1s && says exclude'
+check '--kill-after beyond half of any TTL is refused at once' eval 'exits 64 1 run job --kill-after 5001ms -- true && says "at most 5s"'
+check 'a failure is JSON, too' eval 'exits 0 1 acquire cli --holder me && exits 75 1 acquire cli --holder you --json &&
+    json "it.status === \"held\" && it.holder === \"me\" && it.free_in_ms > 0" &&
+    exits 76 1 renew cli --token $((token + 256)) --holder me --json && json "it.status === \"lost\" && it.reason" &&
+    exits 64 1 acquire cli --ttl 61s --json && json "it.status === \"refused\""'
+check 'what is free has no owner in JSON' eval 'exits 0 1 get nobody --json && [ "$out" = "{\"status\":\"free\",\"name\":\"nobody\"}" ]'
+check 'all times are in milliseconds' eval 'exits 0 1 list --json && [[ $out == *_ms* && $out != *_ns* ]] && exits 0 1 status --json && [[ $out != *_ns* ]]'
+
+# --- where nothing can be printed ---
+unprinted() {
+    "$leasehold" "$@" --connect "$dir/1.sock" 2>"$dir/cli.log" >/dev/full
+    [ $? = 1 ] && says 'cannot write to standard output' &&
+        { "$leasehold" "$@" --connect "$dir/1.sock" 2>"$dir/cli.log" >&-; [ $? = 1 ]; } && says 'cannot write to standard output'
+}
+check 'acquire says so' unprinted acquire unseen
+check 'and keeps no lease' answers free 1 GET unseen
+for command in status 'get unseen' 'list --json'; do
+    # shellcheck disable=SC2086 # words
+    check "$command says so" unprinted $command
+done
+
+# --- who is gone ---
+hold holder orphan 2s 1
+check 'a command runs under node 1' eventually 5 beats orphan
+kill9 1
+check 'its daemon dies: 76' ended holder 76
+check 'and it is the daemon that is named' grep -q 'node 1, which owns the lease, is gone' "$dir/holder.log"
+check 'the furthest endpoint is told, not the first' eval '
+    signal 3 STOP; exits 69 2 acquire x --connect "$dir/1.sock,$dir/2.sock" --wait 1s && says "no quorum: $dir/2.sock: no majority"'
+check 'with a wait, a missing quorum is told in its time' within 900 2500 exits 69 2 acquire x --wait 1s
+check 'status without a quorum: 69' eventually 10 eval 'exits 69 2 status && [[ $out == *"serving, but no quorum (1 of 3)"* ]]'
+check 'list without a quorum: 69' eval 'exits 69 2 list && says "none known"'
+signal 3 CONT
+start 1
+
 # --- dev and demo ---
-"$leasehold" dev --dir "$dir/dev" >"$dir/dev.log" 2>&1 &
+(cd "$dir" && exec "$leasehold" dev --dir "a dev" >"$dir/dev.log" 2>&1) &
 pid[dev]=$!
 check 'dev starts a cluster and says how to talk to it' eventually 10 grep -q LEASEHOLD_CONNECT= "$dir/dev.log"
-check 'which grants' eventually 10 eval '"$leasehold" acquire x --ttl 1s --connect "$dir/dev/1.sock" >"$dir/cli.log" 2>&1'
+check 'which grants' eventually 10 eval '"$leasehold" acquire x --ttl 1s --connect "$dir/a dev/1.sock" >"$dir/cli.log" 2>&1'
+check 'its lines can be pasted anywhere' eval '
+    eval "$(grep -o "export LEASEHOLD_CONNECT=.*" "$dir/dev.log")" && (cd / && "$leasehold" get x >/dev/null 2>"$dir/cli.log"); unset LEASEHOLD_CONNECT'
 kill -INT "${pid[dev]}"
-check 'and ends in order, with its files' eval 'ended dev 0; ! [ -e "$dir/dev/1.sock" ]'
+check 'and ends in order, with its files' eval 'ended dev 0; ! [ -e "$dir/a dev" ]'
 check 'demo' eval '"$leasehold" demo --seconds 12 >"$dir/demo.log" 2>&1 && grep -q "No two holders overlapped" "$dir/demo.log"'

@@ -4,7 +4,7 @@
 # too many of them. Each is refused in words or let go, the daemon's memory stays bounded, and all the while
 # others are served.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 34
+plan 35
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s max-clients=40; done
@@ -87,6 +87,7 @@ check "a crowd of a hundred: ${crowd% served*} are served, the rest turned away 
 check 'a client that is there is served' listens 1
 eval "exec ${CROWD[1]}>&-"
 check 'the crowd gone, others come in' eventually 5 eval '"$tools/resp" "$dir/1.sock" say <"$dir/pings" | head -n 1 | grep -q PONG'
+check 'those turned away are counted' eval '[ "$(counter_of 1 connections-turned-away)" -gt 0 ]'
 
 check 'the command kept its lease all the time' eval 'beats job; [ "$(token_of job)" = "$token" ]'
 check 'the daemon ends in order' stop 1

@@ -19,7 +19,7 @@ static void is_line_of(struct lh_slice line, struct lh_slice text)
 }
 
 struct choice {
-    unsigned kind, decimals;
+    unsigned kind;
     int64_t integer;
     struct lh_slice text;
 };
@@ -33,27 +33,8 @@ static void write_choice(struct lh_writer *writer, enum lh_resp_protocol protoco
     case 2: lh_resp_write_integer(writer, choice->integer); break;
     case 3: lh_resp_write_bulk(writer, choice->text); break;
     case 4: lh_resp_write_verbatim(writer, protocol, choice->text); break;
-    case 5: lh_resp_write_null(writer, protocol); break;
-    case 6: lh_resp_write_bool(writer, protocol, choice->integer < 0); break;
-    default: lh_resp_write_decimal(writer, protocol, choice->integer, choice->decimals); break;
+    default: lh_resp_write_null(writer, protocol); break;
     }
-}
-
-// The number that the digits of a decimal spell without their point.
-static int64_t digits_of(struct lh_slice text, unsigned decimals)
-{
-    uint64_t value = 0;
-    size_t after_point = 0;
-    bool negative = text.data[0] == '-';
-    for (size_t i = negative; i < text.size_bytes; i++) {
-        if (text.data[i] == '.') {
-            after_point = text.size_bytes - 1 - i;
-            continue;
-        }
-        value = value * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    LH_ASSERT(after_point == decimals);
-    return (int64_t)(negative ? UINT64_C(0) - value : value);
 }
 
 static void check_choice(const struct lh_resp_value *value, const struct choice *choice)
@@ -70,9 +51,7 @@ static void check_choice(const struct lh_resp_value *value, const struct choice 
     case 2: LH_ASSERT(value->type == LH_RESP_INTEGER && value->integer == choice->integer); break;
     case 3:
     case 4: LH_ASSERT(lh_slice_equal(value->text, choice->text)); break;
-    case 5: LH_ASSERT(value->type == LH_RESP_NULL); break;
-    case 6: LH_ASSERT(value->integer == (choice->integer < 0)); break;
-    default: LH_ASSERT(digits_of(value->text, choice->decimals) == choice->integer); break;
+    default: LH_ASSERT(value->type == LH_RESP_NULL); break;
     }
 }
 
@@ -104,8 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     struct lh_reader reader = lh_reader_of(lh_slice_of(bytes, size_bytes));
     while (lh_reader_left_bytes(&reader) > 0) {
-        uint8_t kind = lh_reader_u8(&reader);
-        struct choice choice = {.kind = kind % 8, .decimals = kind / 8 % 19};
+        struct choice choice = {.kind = lh_reader_u8(&reader) % 6};
         choice.integer = (int64_t)lh_reader_u64(&reader);
         choice.text = lh_reader_slice_u8(&reader);
         write_and_read(LH_RESP2, &choice);

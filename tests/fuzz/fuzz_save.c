@@ -3,8 +3,7 @@
 //
 //     'f' and a file as it is
 //     's' and a file whose digest is made right
-//     'b' floor 8, counter 8, record count 4, lease count 4, records and leases, below a true
-//     header
+//     'b' floor 8, counter 8, record count 4, lease count 4, records and leases, below a true header
 #include "../unit/lone_host.h"
 
 #include "host/save.h"
@@ -54,7 +53,7 @@ static void make_header(void)
     struct lh_writer writer = lh_writer_of(header, sizeof header);
     uint8_t identity[LH_VALUE_BYTES_MAX];
     size_t size = lh_identity_describe(lone->host, identity);
-    lh_writer_bytes(&writer, (const uint8_t *)"LHsave01", 8);
+    lh_writer_bytes(&writer, (const uint8_t *)"LHsave02", 8);
     lh_writer_slice_u8(&writer, lh_slice_of(identity, size));
     lh_writer_bytes(&writer, binding.kernel_boot_id, sizeof binding.kernel_boot_id);
     lh_writer_u64(&writer, binding.time_namespace);

@@ -17,9 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         struct lh_keyring keyring = {
             .cluster_id = {1}, .hash_key = {2}, .keys = {{3}, {4}}, .key_count = 2};
         struct lh_seal sender;
-        lh_seal_init(&seal, &keyring, 2, 1);
-        lh_seal_init(&sender, &keyring, 1, 1);
-        lh_seal_datagram(&sender, (struct lh_instant){1}, 1, 2, LH_SLICE("lease"), good,
+        lh_seal_init(&seal, &keyring, 2);
+        lh_seal_init(&sender, &keyring, 1);
+        lh_seal_datagram(&sender, (struct lh_instant){1}, 1, 1, 2, LH_SLICE("lease"), good,
                          sizeof(good));
     }
     if (size == 0 || size > sizeof(datagram) - sizeof(good))

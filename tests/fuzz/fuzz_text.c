@@ -86,6 +86,9 @@ static void check_duration(struct lh_slice text)
         scale *= in_fraction ? 10 : 1;
     }
     struct lh_slice unit = lh_slice_of(text.data + at, text.size_bytes - at);
+    for (size_t i = 0; i < unit.size_bytes; i++)
+        if (unit.data[i] <= '9')
+            return; // of several parts
     wide unit_ns = lh_slice_equal(unit, LH_SLICE("ms"))  ? 1000000u
                    : lh_slice_equal(unit, LH_SLICE("m")) ? 60000000000u
                    : lh_slice_equal(unit, LH_SLICE("h")) ? 3600000000000u

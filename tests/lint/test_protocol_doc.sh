@@ -110,10 +110,11 @@ keys_have_rows docs/operations.md >"$scratch/output" 2>&1
 result $? 'operations.md: every key has its default'
 
 daemon=${LEASEHOLD_BUILD:-build}/leaseholdd
-"$daemon" --config packaging/leasehold.conf --config-test >"$scratch/output" 2>&1
+"${LEASEHOLD_BUILD:-build}/leasehold" keygen "$scratch/keyring"
+"$daemon" --config packaging/leasehold.conf --keyring "$scratch/keyring" --config-test >"$scratch/output" 2>&1
 result $? 'packaging/leasehold.conf is accepted'
 sed 's/^#\([a-z-]* =.*\)/\1/' packaging/leasehold.conf >"$scratch/all.conf"
-"$daemon" --config "$scratch/all.conf" --config-test >"$scratch/output" 2>&1
+"$daemon" --config "$scratch/all.conf" --keyring "$scratch/keyring" --config-test >"$scratch/output" 2>&1
 result $? 'and so it is with every comment that shows a default taken in'
 
 sed 's/lh_proposer_start/lh_proposer_begin/' docs/protocol.md >"$scratch/a.md"

@@ -10,8 +10,9 @@
 //     timer n1 n2
 //     deliver prepare n1>n2 n1>n3             the oldest of that kind that is still under way
 //     again prepare n1>n2                     the newest that was delivered before
-//     settle [n1 n2]                          everything under way [among those], until nothing is
-//     left lose prepare n1>n2 disk n1                                 its oldest write is done
+//     settle [n1 n2]                          everything under way [among those], until nothing is left
+//     lose prepare n1>n2
+//     disk n1                                 its oldest write is done
 //     crash n1 [after N writes]; restart n1
 #include <ctype.h>
 #include <stdio.h>

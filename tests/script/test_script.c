@@ -2,8 +2,7 @@
 //
 //     test_script [SCRIPT ...]       compares; without names, every tests/script/*.script
 //     test_script --rewrite SCRIPT   puts the present effects in place of the expected ones
-//     test_script --safety SCRIPT    compares nothing; prints where the schedule breaks safety, if
-//     it does
+//     test_script --safety SCRIPT    compares nothing; prints where the schedule breaks safety, if it does
 #include <ctype.h>
 #include <glob.h>
 #include <stdarg.h>

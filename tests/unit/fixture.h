@@ -1,6 +1,6 @@
 // The one place where tests make machines: a small cluster of them with clocks that run at
 // different rates, a network that keeps every packet until somebody delivers or forgets it, and a
-// disk for each node. It is the driver of DESIGN.md section 3 without threads: whoever uses it
+// disk for each node. It is the driver of docs/architecture.md without threads: whoever uses it
 // decides what happens next.
 //
 // fixture_check is the referee. It looks at true time, which no node sees: at most one node may

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
+
 #define MILLION 1000000
 
 __extension__ typedef __int128 wide;
@@ -87,7 +89,7 @@ static struct cluster_clock some_clock(struct cluster *cluster)
     int32_t drift = cluster->settings.drift_ppm;
     return (struct cluster_clock){
         .rate_ppm = (int32_t)lh_prng_between(&cluster->prng, -drift, drift),
-        .offset_ns = lh_prng_between(&cluster->prng, LH_NS_PER_S, 1000 * LH_NS_PER_S),
+        .offset_ns = lh_prng_between(&cluster->prng, 100 * LH_NS_PER_S, 1000 * LH_NS_PER_S),
     };
 }
 
@@ -414,10 +416,8 @@ static void world_reply(void *context, uint32_t session, struct lh_slice bytes, 
 
 static void hash_name(void *context, struct lh_slice name, uint8_t ret_hash[16])
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = lh_hash_bytes(LH_HASH_START, name);
     (void)context;
-    for (size_t i = 0; i < name.size_bytes; i++)
-        hash = (hash ^ name.data[i]) * UINT64_C(0x100000001b3);
     lh_store_u64(ret_hash, hash ^ hash >> 29);
     lh_store_u64(ret_hash + 8, hash * UINT64_C(0x9e3779b97f4a7c15));
 }
@@ -554,7 +554,7 @@ static const struct lh_resp_value *values_of(struct cluster_client *client, cons
     return NULL;
 }
 
-// The client's own authority: contained in the node's, as section 6 of DESIGN.md promises.
+// The client's own authority: contained in the node's, as docs/protocol.md promises (Client).
 static void compute_deadline(struct cluster *cluster, unsigned index,
                              const struct cluster_asked *asked, const struct lh_resp_value *reply)
 {

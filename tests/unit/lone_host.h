@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/resp.h"
 #include "base/text.h"
 #include "host/command.h"
@@ -44,10 +45,8 @@ struct lone_host {
 
 static inline void lone_hash(void *context, struct lh_slice name, uint8_t ret_hash[16])
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = lh_hash_bytes(LH_HASH_START, name);
     (void)context;
-    for (size_t i = 0; i < name.size_bytes; i++)
-        hash = (hash ^ name.data[i]) * UINT64_C(0x100000001b3);
     lh_store_u64(ret_hash, hash);
     lh_store_u64(ret_hash + 8, ~hash);
 }

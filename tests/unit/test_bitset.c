@@ -53,15 +53,6 @@ static void count_agrees_with_counting_one_by_one(void **state)
     assert_int_equal(lh_set_count((struct lh_members_set){UINT32_MAX}), 32);
 }
 
-static void the_first_members(void **state)
-{
-    (void)state;
-    assert_int_equal(lh_set_of_first(0).bits, 0);
-    assert_int_equal(lh_set_of_first(1).bits, 1);
-    assert_int_equal(lh_set_of_first(7).bits, 0x7f);
-    assert_true(lh_set_of_first(32).bits == UINT32_MAX);
-}
-
 static bool stops(unsigned member)
 {
     struct lh_members_set set = LH_SET_EMPTY;
@@ -84,7 +75,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_member_counts_once),
         cmocka_unit_test(count_agrees_with_counting_one_by_one),
-        cmocka_unit_test(the_first_members),
         cmocka_unit_test(an_index_outside_the_set_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

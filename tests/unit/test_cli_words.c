@@ -5,11 +5,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/exit.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/session.h"
 #include "cli/suggest.h"
 
 static const char *const words[] = {"acquire", "renew", "release", NULL,
@@ -143,8 +146,9 @@ static void test_durations_for_people(void **state)
         const char *text;
     } cases[] = {
         {0, "0ms"},         {999, "999ms"},       {1000, "1s"},        {1099, "1.0s"},
-        {9999, "9.9s"},     {59999, "59.9s"},     {60000, "1m00s"},    {3599999, "59m59s"},
-        {3600000, "1h00m"}, {86399999, "23h59m"}, {86400000, "1d00h"}, {-5, "0ms"},
+        {9999, "9.9s"},     {59999, "59.9s"},     {60000, "60s"},      {119999, "119s"},
+        {120000, "2m"},     {121000, "2m01s"},    {3599999, "59m59s"}, {3600000, "1h"},
+        {3660000, "1h01m"}, {86399999, "23h59m"}, {86400000, "1d00h"}, {-5, "0ms"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[LH_DURATION_TEXT_BYTES];
@@ -157,6 +161,122 @@ static void test_durations_for_people(void **state)
     assert_true(strlen(text) < LH_DURATION_TEXT_BYTES);
 }
 
+// What is an upper bound is never shown shorter than it is.
+static void test_upper_bounds_are_rounded_up(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0ms"},
+        {1, "1ms"},
+        {999 * LH_NS_PER_MS, "999ms"},
+        {999 * LH_NS_PER_MS + 1, "1s"},
+        {1000 * LH_NS_PER_MS + 1, "1.1s"},
+        {9200 * LH_NS_PER_MS, "9.2s"},
+        {59901 * LH_NS_PER_MS, "60s"},
+        {60001 * LH_NS_PER_MS, "61s"},
+        {3599001 * LH_NS_PER_MS, "1h"},
+        {-5, "0ms"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[LH_DURATION_TEXT_BYTES];
+        assert_string_equal(lh_duration_text_up((struct lh_duration){cases[i].ns}, text),
+                            cases[i].text);
+    }
+    char text[LH_DURATION_TEXT_BYTES];
+    lh_duration_text_up((struct lh_duration){INT64_MAX}, text);
+    assert_true(strlen(text) < LH_DURATION_TEXT_BYTES);
+}
+
+// Below a day, what is printed may be typed.
+static void test_printed_durations_are_durations(void **state)
+{
+    (void)state;
+    for (int64_t ms = 1; ms < 86400000; ms = ms * 17 / 16 + 1) {
+        char text[LH_DURATION_TEXT_BYTES];
+        struct lh_duration typed;
+        const char *reason = "";
+        lh_duration_text(lh_ms(ms), text);
+        if (!lh_duration_parse(lh_slice_of_string(text), &typed, &reason))
+            fail_msg("%s: %s", text, reason);
+        assert_true(typed.ns <= lh_ms(ms).ns);
+        assert_true(typed.ns >= lh_ms(ms).ns / 10 * 9);
+    }
+}
+
+static void test_who_holds_it(void **state)
+{
+    (void)state;
+    char text[LH_HELD_TEXT_BYTES];
+    struct lh_answer answer = {.token = 7, .node = 2, .free_in_ns = 4150 * LH_NS_PER_MS};
+    strcpy(answer.holder, "ada");
+    assert_string_equal(lh_held_text(&answer, text),
+                        "held by ada (token 7, node 2), free in at most 4.2s unless renewed");
+    answer = (struct lh_answer){.node = 2, .free_in_ns = 700 * LH_NS_PER_MS + 1};
+    assert_string_equal(lh_held_text(&answer, text),
+                        "no holder known; members still refuse it for at most 701ms");
+    answer = (struct lh_answer){.token = 0};
+    strcpy(answer.reason, "somebody else is being granted it");
+    assert_string_equal(lh_held_text(&answer, text),
+                        "held by somebody else: somebody else is being granted it");
+}
+
+// Every time in milliseconds, bounds rounded up; what is empty is null.
+static void test_replies_as_json(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "%5\r\n+remaining-ns\r\n:1999999\r\n+next-owner-max-ns\r\n:1000001\r\n"
+        "+holder\r\n$0\r\n\r\n+refuses-us\r\n+why\r\n+rtt-us\r\n:150\r\n";
+    struct lh_resp_value values[16];
+    struct lh_resp_reply_parser parser;
+    size_t consumed = 0;
+    lh_resp_reply_parser_init(&parser, values, 16, 4096);
+    assert_int_equal(
+        lh_resp_reply_parse(&parser, (const uint8_t *)bytes, sizeof bytes - 1, &consumed),
+        LH_RESP_COMPLETE);
+    json_t *json = lh_reply_json(values);
+    char *text = json_dumps(json, JSON_COMPACT);
+    assert_string_equal(text, "{\"remaining_ms\":1,\"next_owner_max_ms\":2,\"holder\":null,"
+                              "\"refuses_this_node\":\"why\",\"rtt_us\":150}");
+    free(text);
+    json_decref(json);
+}
+
+static void test_one_way_to_wait(void **state)
+{
+    (void)state;
+    struct lh_option_duration wait = {.given = true};
+    struct lh_option_duration none = {.given = false};
+    int exit_code = -1;
+    assert_true(lh_options_one_wait("run", false, &wait, &exit_code));
+    assert_true(lh_options_one_wait("run", true, &none, &exit_code));
+    assert_int_equal(exit_code, -1);
+    assert_false(lh_options_one_wait("run", true, &wait, &exit_code));
+    assert_int_equal(exit_code, LH_EXIT_USAGE);
+}
+
+// A wait bounds how long a quorum is missed, but not below a second; --timeout says it itself.
+static void test_patience(void **state)
+{
+    (void)state;
+    struct lh_common_options common = {.json = false};
+    struct lh_option_duration wait = {.given = true};
+    assert_int_equal(lh_session_patience(&common, NULL).ns, 5 * LH_NS_PER_S);
+    static const int64_t cases[][2] = {
+        {0, 1000}, {999, 1000}, {2000, 2000}, {4999, 4999}, {5001, 5000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        wait.value = lh_ms(cases[i][0]);
+        assert_int_equal(lh_session_patience(&common, &wait).ns, lh_ms(cases[i][1]).ns);
+    }
+    wait.given = false;
+    assert_int_equal(lh_session_patience(&common, &wait).ns, 5 * LH_NS_PER_S);
+    common.timeout = (struct lh_option_duration){.given = true, .value = lh_ms(700)};
+    assert_int_equal(lh_session_patience(&common, &wait).ns, lh_ms(700).ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +285,12 @@ int main(void)
         cmocka_unit_test(test_a_command_keeps_its_own_options),
         cmocka_unit_test(test_wrong_command_lines),
         cmocka_unit_test(test_durations_for_people),
+        cmocka_unit_test(test_upper_bounds_are_rounded_up),
+        cmocka_unit_test(test_printed_durations_are_durations),
+        cmocka_unit_test(test_who_holds_it),
+        cmocka_unit_test(test_replies_as_json),
+        cmocka_unit_test(test_one_way_to_wait),
+        cmocka_unit_test(test_patience),
     };
     return cmocka_run_group_tests_name("cli_words", tests, NULL, NULL);
 }

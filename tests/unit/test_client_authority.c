@@ -1,5 +1,5 @@
-// lh_client_deadline: the one place where a client decides until when it may act (DESIGN section
-// 6).
+// lh_client_deadline: the one place where a client decides until when it may act
+// (docs/protocol.md, Client).
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,7 +7,9 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "client/endpoint.h"
 
@@ -51,6 +53,35 @@ static void test_forms(void **state)
     assert_int_equal(six->sin6_family, AF_INET6);
     assert_int_equal(ntohs(six->sin6_port), 65535);
     assert_string_equal(list.items[3].text, "tcp:127.0.0.1:7742");
+}
+
+static void test_blanks_around_endpoints_do_not_matter(void **state)
+{
+    (void)state;
+    struct lh_endpoint_list list = parse(" /a ,\t./b c\n");
+    assert_int_equal(list.count, 2);
+    assert_unix(&list.items[0], "/a");
+    assert_unix(&list.items[1], "./b c");
+    assert_string_equal(list.items[1].text, "./b c");
+}
+
+// What could be a socket here is told how it is written; a file of another kind is not.
+static void test_a_socket_in_this_directory_is_suggested(void **state)
+{
+    (void)state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "lh-endpoint-test.sock"};
+    struct lh_endpoint_list list;
+    struct lh_error error = {""};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_false(lh_endpoint_list_parse(address.sun_path, &list, &error));
+    assert_non_null(strstr(error.text, "write ./lh-endpoint-test.sock"));
+    unlink(address.sun_path);
+    assert_int_equal(mkdir(address.sun_path, 0700), 0);
+    assert_false(lh_endpoint_list_parse(address.sun_path, &list, &error));
+    assert_non_null(strstr(error.text, "has no port"));
+    rmdir(address.sun_path);
+    close(fd);
 }
 
 static void test_a_host_name_gives_all_its_addresses(void **state)
@@ -113,6 +144,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_blanks_around_endpoints_do_not_matter),
+        cmocka_unit_test(test_a_socket_in_this_directory_is_suggested),
         cmocka_unit_test(test_a_host_name_gives_all_its_addresses),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_the_longest_path),

@@ -51,7 +51,7 @@ static void test_acquire_sets_the_deadline_from_the_send(void **state)
     assert_int_equal(lease.deadline.ns, lh_client_sent(client).ns + 990000000);
     assert_true(lh_lease_valid(&lease));
     assert_non_null(
-        strstr(fake.requests[0], "LEASE ACQUIRE job TTL 10000ms TIMEOUT 4500ms HOLDER me ID "));
+        strstr(fake.requests[0], "LEASE ACQUIRE job TTL 10s TIMEOUT 4500ms HOLDER me ID "));
     assert_null(strstr(fake.requests[0], "WAIT"));
     lh_client_close(client);
     fake_stop(&fake);
@@ -144,8 +144,8 @@ static void test_held_is_asked_again_while_the_wait_lasts(void **state)
     assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
     assert_int_equal(lease.token, 6);
     assert_null(strstr(fake.requests[0], " WAIT "));
-    assert_non_null(strstr(fake.requests[1], " WAIT 30000ms"));
-    assert_non_null(strstr(fake.requests[2], " WAIT 30000ms"));
+    assert_non_null(strstr(fake.requests[1], " WAIT 30s"));
+    assert_non_null(strstr(fake.requests[2], " WAIT 30s"));
     lh_client_close(client);
     fake_stop(&fake);
 }
@@ -224,9 +224,75 @@ static void test_no_quorum_ends_with_the_patience(void **state)
     struct lh_duration took = lh_left(before, lh_clock_now());
     assert_true(took.ns >= 280 * LH_NS_PER_MS);
     assert_true(fake.request_count > 1);
-    assert_non_null(strstr(call.error.text, "1_of_3_answered"));
+    assert_non_null(strstr(call.trouble.error.text, "1_of_3_answered"));
     lh_client_close(client);
     fake_stop(&fake);
+}
+
+// Whichever comes first: the reason is that of the endpoint that was got furthest with.
+static void test_the_furthest_failure_is_told(void **state)
+{
+    (void)state;
+    static const char absent[] = "/tmp/lh-there-is-no-such-socket";
+    for (int order = 0; order < 2; order++) {
+        FAKE_START(silent, "silent");
+        FAKE_START(fake, "status=noquorum until-ns:=0 reason=1_of_3_answered");
+        char endpoints[200];
+        if (order == 0)
+            snprintf(endpoints, sizeof endpoints, "%s,%s,%s", fake.path, silent.path, absent);
+        else
+            snprintf(endpoints, sizeof endpoints, "%s,%s,%s", absent, silent.path, fake.path);
+        struct lh_client *client = open_client(endpoints);
+        struct lh_lease lease = new_lease("me");
+        struct lh_lease_call call;
+        lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
+                         lh_ms(1000));
+        assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+        assert_int_equal(call.trouble.reach, LH_REACH_ANSWER);
+        assert_non_null(strstr(call.trouble.error.text, "1_of_3_answered"));
+        lh_client_close(client);
+        fake_stop(&silent);
+        fake_stop(&fake);
+    }
+}
+
+static void test_one_request_tells_the_furthest_failure_too(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"LEASE", "GET", "job"};
+    FAKE_START(fake, "-NOTREADY it has stopped");
+    char endpoints[200];
+    struct lh_client_trouble trouble;
+    snprintf(endpoints, sizeof endpoints, "%s,/tmp/lh-there-is-no-such-socket", fake.path);
+    struct lh_client *client = open_client(endpoints);
+    assert_false(lh_client_call(client, words, 3, lh_ms(1000), &trouble));
+    assert_int_equal(trouble.reach, LH_REACH_ANSWER);
+    assert_non_null(strstr(trouble.error.text, "it has stopped"));
+    lh_client_close(client);
+    fake_stop(&fake);
+}
+
+// Where the endpoints came from is said with what is wrong about them; an empty word is none.
+static void test_endpoints_of_the_environment(void **state)
+{
+    (void)state;
+    struct lh_client *client = NULL;
+    struct lh_error error = {""};
+    setenv("LEASEHOLD_CONNECT", "nope", 1);
+    assert_false(lh_client_open(NULL, &client, &error));
+    assert_non_null(strstr(error.text, "LEASEHOLD_CONNECT: endpoint 'nope'"));
+    assert_false(lh_client_open("nope", &client, &error));
+    assert_null(strstr(error.text, "LEASEHOLD_CONNECT"));
+    assert_false(lh_client_open("", &client, &error));
+    setenv("LEASEHOLD_CONNECT", "/a", 1);
+    assert_true(lh_client_open(NULL, &client, &error));
+    assert_true(lh_client_from_environment(client));
+    lh_client_close(client);
+    setenv("LEASEHOLD_CONNECT", "", 1);
+    assert_true(lh_client_open(NULL, &client, &error));
+    assert_false(lh_client_from_environment(client));
+    lh_client_close(client);
+    unsetenv("LEASEHOLD_CONNECT");
 }
 
 static void test_nothing_listening_ends_at_once(void **state)
@@ -239,7 +305,7 @@ static void test_nothing_listening_ends_at_once(void **state)
     lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(60000));
     assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
     assert_true(lh_left(before, lh_clock_now()).ns < 30 * LH_NS_PER_S);
-    assert_true(lh_client_unreachable(client));
+    assert_int_equal(call.trouble.reach, LH_REACH_NOBODY);
     lh_client_close(client);
 }
 
@@ -365,7 +431,7 @@ static void test_errors_are_refused_or_tried_elsewhere(void **state)
     struct lh_lease_call call;
     lh_lease_acquire(&call, client, &lease, lh_ms(3600000), (struct lh_duration){0}, lh_ms(5000));
     assert_int_equal(lh_lease_finish(&call), LH_LEASE_REFUSED);
-    assert_string_equal(call.error.text, "the TTL '1h' is too long");
+    assert_string_equal(call.trouble.error.text, "the TTL '1h' is too long");
     assert_int_equal(one.request_count, 2);
     assert_int_equal(two.request_count, 1);
     lh_client_close(client);
@@ -448,6 +514,9 @@ int main(void)
         cmocka_unit_test(test_fails_over_from_a_daemon_that_hangs),
         cmocka_unit_test(test_a_wait_does_not_lengthen_the_patience),
         cmocka_unit_test(test_no_quorum_ends_with_the_patience),
+        cmocka_unit_test(test_the_furthest_failure_is_told),
+        cmocka_unit_test(test_one_request_tells_the_furthest_failure_too),
+        cmocka_unit_test(test_endpoints_of_the_environment),
         cmocka_unit_test(test_nothing_listening_ends_at_once),
         cmocka_unit_test(test_a_renewal_ends_with_the_lease),
         cmocka_unit_test(test_a_late_answer_meets_nobody),

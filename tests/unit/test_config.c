@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "node/config_key.h"
+#include "os/keyring.h"
 
 #define DIRECTORY "data-dir = /tmp\n"
 #define THREE                                                                                      \
@@ -406,6 +407,26 @@ static void actions_need_no_configuration(void **state)
     assert_int_equal(action, LH_CONFIG_HELP);
     assert_true(read_flags("--node", "900", "--version"));
     assert_int_equal(action, LH_CONFIG_VERSION);
+    assert_true(read_flags("-h"));
+    assert_int_equal(action, LH_CONFIG_HELP);
+    assert_true(read_flags("-V"));
+    assert_int_equal(action, LH_CONFIG_VERSION);
+}
+
+// Neither a file nor a setting: the default file.
+static void a_default_file_is_read_without_settings(void **state)
+{
+    (void)state;
+    if (access(LH_CONFIG_FILE_DEFAULT, F_OK) == 0)
+        skip();
+    static const char missing[] =
+        LH_CONFIG_FILE_DEFAULT ": No such file or directory; name another file with --config";
+    assert_false(read_arguments(0, NULL));
+    assert_string_equal(error.text, missing);
+    assert_flags_refused(read_flags("--config-test"), missing);
+    assert_flags_refused(read_flags("--config-test", "--node", "1", "--data-dir=/tmp"),
+                         "there are no members; want a section [node N] with its address for "
+                         "each, or --member N=ADDRESS");
 }
 
 // --- what is printed ---
@@ -420,7 +441,7 @@ static const char *print(void (*write_text)(FILE *out))
     return printed;
 }
 
-static void help_and_man_page_name_every_key(void **state)
+static void help_names_every_key(void **state)
 {
     (void)state;
     char text[128];
@@ -430,39 +451,104 @@ static void help_and_man_page_name_every_key(void **state)
         assert_non_null(strstr(printed, text));
     }
     assert_non_null(strstr(printed, "--member N=ADDRESS"));
-    print(lh_config_write_man);
-    size_t items = 0;
-    for (const char *at = printed; (at = strstr(at, ".TP\n\\fB\\-\\-")) != NULL; at++)
-        items++;
-    assert_int_equal(items, LH_CONFIG_KEYS + 1);
 }
+
+static bool test_was_good;
 
 static void write_test(FILE *out)
 {
-    lh_config_write_test(out, &config);
+    test_was_good = lh_config_test(out, &config);
+}
+
+// What was printed before the members: the verdict and what was found.
+static void assert_found(bool good, const char *what)
+{
+    print(write_test);
+    assert_int_equal(test_was_good, good);
+    if (strstr(printed, what) == NULL || strstr(printed, what) > strstr(printed, "\n\n"))
+        fail_msg("no '%s' in:\n%s", what, printed);
+}
+
+static char place[] = "/tmp/leasehold-config-XXXXXX";
+
+// A directory with a keyring in it.
+static int make_place(void **state)
+{
+    (void)state;
+    char path[64];
+    struct lh_keyring keyring;
+    if (mkdtemp(place) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/keyring", place);
+    return lh_keyring_generate(&keyring, &error) && lh_keyring_create(path, &keyring, &error) ? 0
+                                                                                              : -1;
+}
+
+static int remove_place(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "%s/keyring", place);
+    unlink(path);
+    return rmdir(place);
+}
+
+// Reads a configuration in which every file lies in `place`.
+static void configure_place(const char *more)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "node = 2\nkeyring = %s/keyring\nsocket = %s/socket\ndata-dir = %s\n%s" THREE, place,
+             place, place, more);
+    assert_parses(text);
 }
 
 static void the_test_shows_the_timing_it_means(void **state)
 {
     (void)state;
-    assert_parses("node = 2\n" DIRECTORY THREE);
-    assert_string_equal(
-        print(write_test),
-        "node 2 of 3, quorum 2, member epoch 1\n"
-        "node 1 at 10.0.0.1:7741\n"
-        "node 2 at 10.0.0.2:7741\n"
-        "node 3 at 10.0.0.3:7741\n"
-        "rho   1.0000 % (rate-error)\n"
-        "D_P       60000000000 ns  the longest lease an owner may believe in (max-ttl)\n"
-        "D_A       61212121213 ns  how long an acceptor refuses others for it\n"
-        "Q         61212121213 ns  how long a node that lost its memory is silent\n"
-        "guard      1212121213 ns  D_A - D_P\n"
-        "D_P*(1+rho) <= D_A*(1-rho): 60600000000.000000 ns <= 60600000000.870000 ns: holds\n"
-        "D_P*(1+rho) <= Q*(1-rho): 60600000000.000000 ns <= 60600000000.870000 ns: holds\n");
+    char wanted[2048];
+    configure_place("");
+    snprintf(wanted, sizeof wanted,
+             "OK: node 2 of 3, quorum 2, member epoch 1\n"
+             "max-ttl     60s\n"
+             "quarantine  61.213s\n"
+             "keyring     %s/keyring, 1 key\n"
+             "socket      %s/socket\n"
+             "data-dir    %s\n\n"
+             "node 1 at 10.0.0.1:7741\n"
+             "node 2 at 10.0.0.2:7741\n"
+             "node 3 at 10.0.0.3:7741\n"
+             "rho   1.0000 %% (rate-error)\n"
+             "D_P       60000000000 ns  the longest lease an owner may believe in (max-ttl)\n"
+             "D_A       61212121213 ns  how long an acceptor refuses others for it\n"
+             "Q         61212121213 ns  how long a node that lost its memory is silent\n"
+             "guard      1212121213 ns  D_A - D_P\n"
+             "D_P*(1+rho) <= D_A*(1-rho): 60600000000.000000 ns <= 60600000000.870000 ns: holds\n"
+             "D_P*(1+rho) <= Q*(1-rho): 60600000000.000000 ns <= 60600000000.870000 ns: holds\n",
+             place, place, place);
+    assert_string_equal(print(write_test), wanted);
     // The greatest values do not overflow.
-    assert_parses("node = 2\nmax-ttl = 1h\nrate-error = 10%\n" DIRECTORY THREE);
+    configure_place("max-ttl = 1h\nrate-error = 10%\n");
     print(write_test);
     assert_non_null(strstr(printed, "3960000000000.000000 ns <= 3960000000000.000000 ns: holds"));
+}
+
+static void the_test_looks_at_what_is_named(void **state)
+{
+    (void)state;
+    configure_place("");
+    assert_found(true, "keyring, 1 key\n");
+    strcpy(config.keyring, "/nowhere/keyring");
+    assert_found(false, "NOT OK: node 2");
+    assert_found(false, "/nowhere/keyring: ");
+    configure_place("");
+    strcpy(config.socket, "/nowhere/socket"); // the unit makes it
+    assert_found(true, "socket      /nowhere/socket; there is no /nowhere: ");
+    configure_place("");
+    strcpy(config.data_dir, "/nowhere");
+    assert_found(true, "data-dir    /nowhere; there is no /nowhere: ");
+    strcpy(config.data_dir, "/dev/null");
+    assert_found(false, "data-dir    /dev/null; /dev/null: ");
 }
 
 int main(void)
@@ -485,8 +571,10 @@ int main(void)
         cmocka_unit_test(flags_win_over_the_file),
         cmocka_unit_test(bad_flags_are_named),
         cmocka_unit_test(actions_need_no_configuration),
-        cmocka_unit_test(help_and_man_page_name_every_key),
+        cmocka_unit_test(help_names_every_key),
         cmocka_unit_test(the_test_shows_the_timing_it_means),
+        cmocka_unit_test(the_test_looks_at_what_is_named),
+        cmocka_unit_test(a_default_file_is_read_without_settings),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_place, remove_place);
 }

@@ -109,14 +109,14 @@ static void a_length_prefix_must_be_covered(void **state)
     assert_int_equal(lh_reader_slice_u16(&reader).size_bytes, 0);
     assert_true(reader.failed);
 
-    const uint8_t huge[] = {0xff, 0xff, 0xff, 0xff, 'a'};
+    const uint8_t huge[] = {0xff, 0xff, 'a'};
     reader = lh_reader_of(lh_slice_of(huge, sizeof huge));
-    assert_int_equal(lh_reader_slice_u32(&reader).size_bytes, 0);
+    assert_int_equal(lh_reader_slice_u16(&reader).size_bytes, 0);
     assert_true(reader.failed);
 
-    const uint8_t empty[] = {0, 0, 0, 0};
+    const uint8_t empty[] = {0, 0};
     reader = lh_reader_of(lh_slice_of(empty, sizeof empty));
-    assert_int_equal(lh_reader_slice_u32(&reader).size_bytes, 0);
+    assert_int_equal(lh_reader_slice_u16(&reader).size_bytes, 0);
     assert_true(lh_reader_done(&reader));
 }
 
@@ -130,11 +130,12 @@ static void what_is_written_is_read(void **state)
     lh_writer_u32(&writer, UINT32_C(0xfedcba98));
     lh_writer_u64(&writer, UINT64_C(0xfedcba9876543210));
     lh_writer_slice_u8(&writer, LH_SLICE("one"));
-    lh_writer_slice_u16(&writer, LH_SLICE("two"));
-    lh_writer_slice_u32(&writer, LH_SLICE(""));
+    lh_writer_u16(&writer, 3);
+    lh_writer_string(&writer, "two");
+    lh_writer_slice_u8(&writer, LH_SLICE(""));
     lh_writer_string(&writer, "end");
     assert_false(writer.failed);
-    assert_int_equal(lh_writer_size_bytes(&writer), 1 + 2 + 4 + 8 + 4 + 5 + 4 + 3);
+    assert_int_equal(lh_writer_size_bytes(&writer), 1 + 2 + 4 + 8 + 4 + 5 + 1 + 3);
 
     struct lh_reader reader = lh_reader_of(lh_writer_slice(&writer));
     uint8_t end[3];
@@ -144,7 +145,7 @@ static void what_is_written_is_read(void **state)
     assert_true(lh_reader_u64(&reader) == UINT64_C(0xfedcba9876543210));
     assert_true(lh_slice_equal(lh_reader_slice_u8(&reader), LH_SLICE("one")));
     assert_true(lh_slice_equal(lh_reader_slice_u16(&reader), LH_SLICE("two")));
-    assert_int_equal(lh_reader_slice_u32(&reader).size_bytes, 0);
+    assert_int_equal(lh_reader_slice_u8(&reader).size_bytes, 0);
     lh_reader_bytes(&reader, end, sizeof end);
     assert_memory_equal(end, "end", 3);
     assert_true(lh_reader_done(&reader));
@@ -162,8 +163,7 @@ static bool fits(int kind, size_t room_bytes)
     case 4: lh_writer_u32(&writer, 1); break;
     case 8: lh_writer_u64(&writer, 1); break;
     case 3: lh_writer_slice_u8(&writer, LH_SLICE("ab")); break;
-    case 5: lh_writer_slice_u16(&writer, LH_SLICE("abc")); break;
-    case 7: lh_writer_slice_u32(&writer, LH_SLICE("abc")); break;
+    case 5: lh_writer_string(&writer, "abcde"); break;
     default: lh_writer_bytes(&writer, "abcdef", 6); break;
     }
     assert_int_equal(buffer[room_bytes], 0xaa);
@@ -179,34 +179,24 @@ static bool fits(int kind, size_t room_bytes)
 static void each_write_fails_one_byte_short(void **state)
 {
     (void)state;
-    for (int kind = 1; kind <= 8; kind++) {
-        assert_true(fits(kind, (size_t)kind));
-        assert_false(fits(kind, (size_t)kind - 1));
+    static const int kinds[] = {1, 2, 3, 4, 5, 6, 8};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        assert_true(fits(kinds[i], (size_t)kinds[i]));
+        assert_false(fits(kinds[i], (size_t)kinds[i] - 1));
     }
 }
 
 static void a_slice_too_long_for_its_length_fails(void **state)
 {
     (void)state;
-    static uint8_t bytes[65536];
-    static uint8_t buffer[70000];
+    static uint8_t bytes[256];
+    static uint8_t buffer[600];
     struct lh_writer writer = lh_writer_of(buffer, sizeof buffer);
     lh_writer_slice_u8(&writer, lh_slice_of(bytes, 255));
     assert_false(writer.failed);
     lh_writer_slice_u8(&writer, lh_slice_of(bytes, 256));
     assert_true(writer.failed);
     assert_int_equal(lh_writer_size_bytes(&writer), 256);
-
-    writer = lh_writer_of(buffer, sizeof buffer);
-    lh_writer_slice_u16(&writer, lh_slice_of(bytes, 65535));
-    assert_false(writer.failed);
-    writer = lh_writer_of(buffer, sizeof buffer);
-    lh_writer_slice_u16(&writer, lh_slice_of(bytes, 65536));
-    assert_true(writer.failed);
-    assert_int_equal(lh_writer_size_bytes(&writer), 0);
-    writer = lh_writer_of(buffer, sizeof buffer);
-    lh_writer_slice_u32(&writer, lh_slice_of(bytes, SIZE_MAX));
-    assert_true(writer.failed);
 }
 
 static void a_copied_writer_is_a_mark(void **state)

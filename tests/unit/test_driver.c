@@ -282,6 +282,10 @@ static void test_malformed_frames_are_counted(void **state)
     cluster_inject(cluster, 1, 2, 1, lh_writer_slice(&writer));
     cluster_run(cluster, 0);
     assert_int_equal(lh_driver_counters(cluster->processes[0].driver)->malformed, 3);
+    unsigned client = cluster_connect(cluster, 0);
+    cluster_call(cluster, client, "CLUSTER STATUS");
+    const struct lh_resp_value *counters = lh_resp_get(cluster_reply(cluster, client), "counters");
+    assert_int_equal(lh_resp_get(counters, "datagrams-malformed")->integer, 3);
     cluster_close(cluster);
 }
 

@@ -172,6 +172,42 @@ static void test_new_clusters_serve_at_once(void **state)
     }
 }
 
+// A changed set of members, of which the new ones alone are a majority, knows nothing of what the
+// old one granted.
+static void test_new_members_of_a_changed_set_are_silent(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_with(3, true, false, 1);
+    for (unsigned i = 0; i < 3; i++)
+        cluster->processes[i].config.member_epoch = 2;
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(cluster_start(cluster, i));
+    cluster_run(cluster, quarantine_ms(cluster) - 1);
+    for (unsigned i = 0; i < 3; i++)
+        assert_false(cluster_serving(cluster, i));
+    assert_true(cluster_run_until_serving(cluster, 500));
+    cluster_close(cluster);
+}
+
+// All directories were in memory and the power failed: what was granted before it ended at the
+// latest a quarantine after the machines came up.
+static void test_a_cluster_that_lost_all_is_silent_after_a_boot(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_with(3, true, false, 1);
+    const int64_t up = 500 * LH_NS_PER_MS;
+    for (unsigned i = 0; i < 3; i++)
+        cluster->processes[i].clock = (struct cluster_clock){.offset_ns = up - cluster->true_ns};
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(cluster_start(cluster, i));
+    const int64_t rest_ms = quarantine_ms(cluster) - 500;
+    cluster_run(cluster, rest_ms - 1);
+    for (unsigned i = 0; i < 3; i++)
+        assert_false(cluster_serving(cluster, i));
+    assert_true(cluster_run_until_serving(cluster, 500));
+    cluster_close(cluster);
+}
+
 static void test_one_member_serves_its_quarantine(void **state)
 {
     (void)state;
@@ -399,7 +435,7 @@ static void test_a_wiped_directory_is_a_replacement(void **state)
             assert_true(lh_ballot_counter(machine->acceptors.floor) >= reservations[i]);
         uint64_t next = acquire_at(cluster, 1);
         assert_true(next > token);
-        assert_int_equal(lh_ballot_generation(next), generation);
+        assert_int_equal(next >> 8 & 0xff, generation);
     }
     cluster_close(cluster);
 }
@@ -543,7 +579,7 @@ static void test_generations_end(void **state)
 static bool halted_for(struct cluster *cluster, unsigned process, enum lh_refusal refusal)
 {
     const char *text = cluster->processes[process].text[LH_EVENT_HALTED];
-    return text != NULL && strcmp(text, lh_refusal_text(refusal)) == 0 &&
+    return text != NULL && strcmp(text, lh_refusal_of_us_text(refusal)) == 0 &&
            lh_host_halted(cluster_host(cluster, process)) == text;
 }
 
@@ -705,6 +741,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_impossible_records),
         cmocka_unit_test(test_witnesses),
         cmocka_unit_test(test_new_clusters_serve_at_once),
+        cmocka_unit_test(test_new_members_of_a_changed_set_are_silent),
+        cmocka_unit_test(test_a_cluster_that_lost_all_is_silent_after_a_boot),
         cmocka_unit_test(test_one_member_serves_its_quarantine),
         cmocka_unit_test(test_too_few_to_know_wait),
         cmocka_unit_test(test_disk_that_does_not_write),

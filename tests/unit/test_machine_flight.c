@@ -105,6 +105,48 @@ static void a_renewal_joins_what_was_stopped_and_is_sent_again(void **state)
     end(fixture);
 }
 
+// Both others promise a higher ballot before the Accepts come: the attempt is refused, and its
+// record at node 0 would block everybody.
+static void refuse_accepts(struct fixture *fixture)
+{
+    deliver_all(fixture, LH_MESSAGE_PREPARE);
+    deliver_all(fixture, LH_MESSAGE_PROMISE);
+    ask(fixture, 1, 1, prepare(1, 70, 1000));
+    ask(fixture, 1, 2, prepare(1, 70, 1000));
+    deliver_all(fixture, LH_MESSAGE_ACCEPT);
+    deliver_all(fixture, LH_MESSAGE_ACCEPTED);
+    deliver_all(fixture, LH_MESSAGE_REJECTED);
+}
+
+static void P5_an_abandoned_fresh_attempt_is_taken_back(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    fixture_acquire(fixture, 0, NAME, lh_ms(1000));
+    refuse_accepts(fixture);
+    assert_true(lh_acceptor_live(fixture_record(fixture, 0, NAME), fixture_now(fixture, 0)));
+    assert_int_equal(sent(fixture, LH_MESSAGE_RELEASE), 3);
+    assert_int_equal(last(fixture)->message.ballot, ballot_of(0, 1));
+    deliver_all(fixture, LH_MESSAGE_RELEASE);
+    assert_false(lh_acceptor_live(fixture_record(fixture, 0, NAME), fixture_now(fixture, 0)));
+    end(fixture);
+}
+
+// Its records protect the lease that was to be renewed, and that is still held.
+static void P5_an_abandoned_renewal_is_not_taken_back(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    acquire(fixture, 0, 1000);
+    lose_everything(fixture);
+    fixture_renew(fixture, 0, NAME, lh_ms(1000));
+    refuse_accepts(fixture);
+    assert_true(fixture_holds(fixture, 0, NAME));
+    assert_int_equal(sent(fixture, LH_MESSAGE_RELEASE), 0);
+    assert_int_equal(fixture_lease(fixture, 0, NAME)->proposer.phase, LH_IDLE);
+    end(fixture);
+}
+
 static void P5_a_stop_before_accept_ends_the_attempt(void **state)
 {
     (void)state;
@@ -393,6 +435,8 @@ int main(void)
         cmocka_unit_test(T2_a_joined_renewal_keeps_its_duration),
         cmocka_unit_test(a_renewal_takes_the_place_of_one_that_still_prepares),
         cmocka_unit_test(a_renewal_joins_what_was_stopped_and_is_sent_again),
+        cmocka_unit_test(P5_an_abandoned_fresh_attempt_is_taken_back),
+        cmocka_unit_test(P5_an_abandoned_renewal_is_not_taken_back),
         cmocka_unit_test(P5_a_stop_before_accept_ends_the_attempt),
         cmocka_unit_test(P5_a_stop_after_accept_lets_it_end),
         cmocka_unit_test(P5_a_stopped_attempt_ends_at_td_for_good),

@@ -67,8 +67,6 @@ static void each_state_is_one_datagram(void **state)
     assert_string_equal(heard(manager), "READY=1");
     lh_notify_stopping();
     assert_string_equal(heard(manager), "STOPPING=1");
-    lh_notify_status("serving %d leases", 3);
-    assert_string_equal(heard(manager), "STATUS=serving 3 leases");
     assert_string_equal(heard(manager), "");
 }
 
@@ -82,13 +80,6 @@ static void reloading_tells_its_time(void **state)
     assert_memory_equal(text, start, sizeof(start) - 1);
     assert_true(strtoull(text + sizeof(start) - 1, &end, 10) > 0);
     assert_string_equal(end, "");
-}
-
-static void a_status_cannot_begin_another_assignment(void **state)
-{
-    const struct manager *manager = *state;
-    lh_notify_status("%s", "bad\nMAINPID=1");
-    assert_string_equal(heard(manager), "STATUS=bad MAINPID=1");
 }
 
 static void a_path_works_as_well(void **state)
@@ -127,8 +118,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_state_is_one_datagram, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reloading_tells_its_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_status_cannot_begin_another_assignment, set_up,
-                                        tear_down),
         cmocka_unit_test(a_path_works_as_well),
         cmocka_unit_test(without_a_manager_nothing_happens),
     };

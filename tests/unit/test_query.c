@@ -258,6 +258,72 @@ static void test_revoke_through_any_node(void **state)
     cluster_close(cluster);
 }
 
+static void replay_all(struct cluster *cluster)
+{
+    for (unsigned i = 0; i < cluster->tape_count; i++)
+        cluster_replay(cluster, &cluster->tapes[i]);
+}
+
+// The call that revokes comes again when somebody else has the lease.
+static void test_a_revocation_names_the_lease(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    unsigned holder = cluster_connect(cluster, 1);
+    unsigned operator= cluster_connect(cluster, 0);
+    unsigned long long token = acquire(cluster, holder, "x");
+    cluster->taping = true;
+    cluster_call(cluster, operator, "LEASE REVOKE x");
+    expect_status(cluster, operator, "revoked");
+    cluster->taping = false;
+    cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me");
+    expect_status(cluster, holder, "lost"); // to whom it belongs, it is no grant any more
+    cluster_call(cluster, operator, "LEASE ACQUIRE x HOLDER me");
+    expect_status(cluster, operator, "lost");
+    cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);
+    token = acquire(cluster, holder, "x");
+    replay_all(cluster);
+    cluster_run(cluster, 10);
+    cluster_call(cluster, holder, "LEASE RENEW x %llu me", token);
+    expect_status(cluster, holder, "granted");
+    cluster_close(cluster);
+}
+
+static void test_a_renewal_is_not_replayed_for_ever(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    unsigned long long token = acquire(cluster, cluster_connect(cluster, 1), "x");
+    unsigned elsewhere = cluster_connect(cluster, 0);
+    cluster->taping = true;
+    cluster_call(cluster, elsewhere, "LEASE RENEW x %llu me TTL 5s", token);
+    expect_status(cluster, elsewhere, "granted");
+    cluster->taping = false;
+    for (unsigned i = 0; i < 65; i++) {
+        cluster_run(cluster, 100);
+        replay_all(cluster);
+    }
+    cluster_call(cluster, elsewhere, "LEASE GET x");
+    expect_status(cluster, elsewhere, "free");
+    cluster_close(cluster);
+}
+
+static void test_a_release_whose_answer_is_lost_is_a_release(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 8);
+    unsigned long long token = acquire(cluster, cluster_connect(cluster, 1), "x");
+    unsigned elsewhere = cluster_connect(cluster, 0);
+    cluster->cut[1][0] = true;
+    cluster_command(cluster, elsewhere, "LEASE RELEASE x %llu me", token);
+    cluster_run(cluster, 150);
+    assert_int_equal(cluster->processes[1].events[LH_EVENT_RELEASED], 1);
+    cluster->cut[1][0] = false;
+    cluster_await(cluster, elsewhere, 1000);
+    expect_status(cluster, elsewhere, "released");
+    cluster_close(cluster);
+}
+
 static void test_owner_is_silent(void **state)
 {
     (void)state;
@@ -400,6 +466,55 @@ static void test_what_a_watching_node_knows_may_be_old(void **state)
     cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
     expect_status(cluster, other, "granted");
     assert_in_range(cluster->clients[other].reply_took, 0, LH_NS_PER_MS);
+    cluster_close(cluster);
+}
+
+// Of those who try at one instant and do not wait, one is granted.
+static void test_one_of_those_who_try_at_once_is_granted(void **state)
+{
+    (void)state;
+    struct cluster_settings settings = cluster_defaults();
+    settings.latency_ns = 100 * LH_NS_PER_US;
+    settings.jitter_ns = 10 * LH_NS_PER_MS;
+    settings.max_clients = 8;
+    struct cluster *cluster = cluster_open(&settings);
+    assert_true(cluster_run_until_serving(cluster, 2000));
+    unsigned clients[3], nobody = 0;
+    for (unsigned i = 0; i < 3; i++)
+        clients[i] = cluster_connect(cluster, i);
+    for (unsigned round = 0; round < 100; round++) {
+        unsigned granted = 0;
+        for (unsigned i = 0; i < 3; i++)
+            cluster_command(cluster, clients[i], "LEASE ACQUIRE x%u HOLDER h%u TTL 5s", round, i);
+        for (unsigned i = 0; i < 3; i++) {
+            cluster_await(cluster, clients[i], 6000);
+            granted += strcmp(cluster_status(cluster, clients[i]), "granted") == 0;
+        }
+        assert_in_range(granted, 0, 1);
+        nobody += granted == 0;
+    }
+    print_message("# of 100 rounds, %u had no winner\n", nobody);
+    assert_in_range(nobody, 0, 1);
+    cluster_close(cluster);
+}
+
+// Watches that ask and ask, since there is no quorum, leave room for who asks once.
+static void test_watches_leave_room(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3, 16);
+    cluster_isolate(cluster, 0, true);
+    for (unsigned i = 0; i < 12; i++) {
+        char words[1024] = "SUBSCRIBE";
+        size_t used = strlen(words);
+        for (unsigned j = 0; j < 32; j++)
+            used += (size_t)snprintf(words + used, sizeof words - used, " lease:w%u-%u", i, j);
+        cluster_command(cluster, cluster_connect(cluster, 0), "%s", words);
+    }
+    cluster_run(cluster, 2000);
+    unsigned other = cluster_connect(cluster, 0);
+    cluster_call(cluster, other, "LEASE GET x");
+    expect_status(cluster, other, "noquorum");
     cluster_close(cluster);
 }
 
@@ -567,6 +682,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stale_states_do_not_count),
         cmocka_unit_test(test_renew_and_release_through_any_node),
         cmocka_unit_test(test_revoke_through_any_node),
+        cmocka_unit_test(test_a_revocation_names_the_lease),
+        cmocka_unit_test(test_a_renewal_is_not_replayed_for_ever),
+        cmocka_unit_test(test_a_release_whose_answer_is_lost_is_a_release),
         cmocka_unit_test(test_owner_is_silent),
         cmocka_unit_test(test_repeated_calls_are_one_request),
         cmocka_unit_test(test_peers_leave_room_for_clients),
@@ -574,6 +692,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_held_tells_by_whom),
         cmocka_unit_test(test_held_by_a_silent_node),
         cmocka_unit_test(test_what_a_watching_node_knows_may_be_old),
+        cmocka_unit_test(test_one_of_those_who_try_at_once_is_granted),
+        cmocka_unit_test(test_watches_leave_room),
         cmocka_unit_test(test_many_are_told_at_once),
         cmocka_unit_test(test_list_covers_the_cluster),
         cmocka_unit_test(test_list_takes_any_cursor),

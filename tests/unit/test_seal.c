@@ -39,8 +39,8 @@ static int set_up(void **state)
             fixture.keyring.keys[k][i] = (uint8_t)(16 * k + i);
     }
     fixture.keyring.key_count = 1;
-    lh_seal_init(&fixture.one, &fixture.keyring, 1, 3);
-    lh_seal_init(&fixture.two, &fixture.keyring, 2, 1);
+    lh_seal_init(&fixture.one, &fixture.keyring, 1);
+    lh_seal_init(&fixture.two, &fixture.keyring, 2);
     *state = &fixture;
     return 0;
 }
@@ -50,7 +50,7 @@ static void seal_at(struct fixture *fixture, int64_t later_ns, int64_t realtime_
 {
     fixture->size =
         lh_seal_datagram(&fixture->one, (struct lh_instant){START.ns + later_ns},
-                         START_REALTIME + realtime_later_ns, 2, plain, fixture->datagram, ROOM);
+                         START_REALTIME + realtime_later_ns, 3, 2, plain, fixture->datagram, ROOM);
 }
 
 static enum lh_unseal open_datagram(struct fixture *fixture)
@@ -174,7 +174,7 @@ static void another_cluster_is_named_even_with_the_same_keys(void **state)
     struct fixture *fixture = *state;
     struct lh_keyring other = fixture->keyring;
     other.cluster_id[0] ^= 1;
-    lh_seal_init(&fixture->two, &other, 2, 1);
+    lh_seal_init(&fixture->two, &other, 2);
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_CLUSTER);
     // A forged tag gets past the header, not past the seal: the cluster id itself is in it.
@@ -186,7 +186,7 @@ static void only_the_destination_opens_it(void **state)
 {
     struct fixture *fixture = *state;
     seal_at(fixture, 0, 0, LH_SLICE("lease"));
-    lh_seal_init(&fixture->two, &fixture->keyring, 3, 1);
+    lh_seal_init(&fixture->two, &fixture->keyring, 3);
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_DESTINATION);
     fixture->datagram[5] = 3; // turned to another node on its way
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_FORGED);
@@ -197,17 +197,17 @@ static void the_first_key_seals_and_every_key_opens(void **state)
     struct fixture *fixture = *state;
     struct lh_keyring all = fixture->keyring;
     all.key_count = LH_KEYRING_KEYS_MAX;
-    lh_seal_init(&fixture->two, &all, 2, 1);
+    lh_seal_init(&fixture->two, &all, 2);
     for (size_t k = 0; k < LH_KEYRING_KEYS_MAX; k++) {
         struct lh_keyring one = fixture->keyring;
         memcpy(one.keys[0], fixture->keyring.keys[k], LH_KEY_BYTES);
-        lh_seal_init(&fixture->one, &one, 1, 3);
+        lh_seal_init(&fixture->one, &one, 1);
         seal_at(fixture, 0, 0, LH_SLICE("lease"));
         assert_int_equal(open_datagram(fixture), LH_UNSEAL_OK);
     }
     // The last key is retired: what is sealed under it no longer opens.
     all.key_count--;
-    lh_seal_init(&fixture->two, &all, 2, 1);
+    lh_seal_init(&fixture->two, &all, 2);
     assert_int_equal(open_datagram(fixture), LH_UNSEAL_KEY);
 }
 
@@ -224,8 +224,8 @@ static void a_rotation_in_three_steps_never_refuses(void **state)
     memcpy(steps[3].keys[0], fixture->keyring.keys[1], LH_KEY_BYTES);
     for (size_t i = 0; i < 4; i++) {
         for (size_t j = 0; j < 4; j++) {
-            lh_seal_init(&fixture->one, &steps[i], 1, 3);
-            lh_seal_init(&fixture->two, &steps[j], 2, 1);
+            lh_seal_init(&fixture->one, &steps[i], 1);
+            lh_seal_init(&fixture->two, &steps[j], 2);
             seal_at(fixture, 0, 0, LH_SLICE("lease"));
             const bool neighbours = i <= j + 1 && j <= i + 1;
             if (neighbours)
@@ -274,7 +274,7 @@ static void a_reloaded_keyring_starts_another_nonce(void **state)
 {
     struct fixture *fixture = *state;
     assert_true(redraws(fixture, 0, 0));
-    lh_seal_init(&fixture->one, &fixture->keyring, 1, 3);
+    lh_seal_init(&fixture->one, &fixture->keyring, 1);
     assert_true(redraws(fixture, 0, 0));
 }
 

@@ -135,6 +135,18 @@ static void durations_are_exact_decimals(void **state)
                         "it must be a whole number of milliseconds");
 }
 
+static void durations_have_parts(void **state)
+{
+    (void)state;
+    assert_int_equal(duration_ms("1m30s"), 90000);
+    assert_int_equal(duration_ms("1m00s"), 60000);
+    assert_int_equal(duration_ms("1h2m3s4ms"), 3723004);
+    assert_int_equal(duration_ms("1h0.5s"), 3600500);
+    assert_int_equal(duration_ms("9223372036s854ms"), INT64_MAX / LH_NS_PER_MS);
+    assert_string_equal(duration_refusal("9223372036s855ms"),
+                        "it is longer than 292 years, more than can be counted");
+}
+
 static void durations_must_be_understood_whole(void **state)
 {
     (void)state;
@@ -146,11 +158,15 @@ static void durations_must_be_understood_whole(void **state)
     static const char *const points[] = {"1.", "1.s", "1.-5s", "1. 5s", "1..5s"};
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
         assert_string_equal(duration_refusal(points[i]), "a digit must follow the decimal point");
-    static const char *const units[] = {"1 s", "1s ",  "1S", "1MS",  "1us", "1d",   "1min", "1m30s",
+    static const char *const units[] = {"1 s", "1s ",  "1S", "1MS",  "1us", "1d",   "1min", "1m30d",
                                         "1e3", "1.5.", "1_", "0x10", "1,5", "1mss", "1\n"};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         assert_string_equal(duration_refusal(units[i]),
                             "after the number only ms, s, m or h may follow");
+    static const char *const orders[] = {"1m30", "1s1m", "1m1m", "1h1ms1s", "1s1"};
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
+        assert_string_equal(duration_refusal(orders[i]), "several parts begin with the greatest "
+                                                         "unit, and each has one, as in 1m30s");
     struct lh_duration duration;
     const char *reason = NULL;
     assert_false(lh_duration_parse(LH_SLICE("1s\0"), &duration, &reason));
@@ -330,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_name_does_not_end_inside_a_character),
         cmocka_unit_test(durations_have_four_units),
         cmocka_unit_test(durations_are_exact_decimals),
+        cmocka_unit_test(durations_have_parts),
         cmocka_unit_test(durations_must_be_understood_whole),
         cmocka_unit_test(durations_do_not_wrap),
         cmocka_unit_test(unsigned_integers),

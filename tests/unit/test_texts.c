@@ -32,10 +32,10 @@ static void test_every_length(void **state)
 {
     (void)state;
     struct lh_texts texts = open_texts(5);
-    uint8_t bytes[LH_TEXT_BYTES_MAX + 1], buffer[LH_TEXT_BYTES_MAX];
+    uint8_t bytes[LH_TEXT_MAX_BYTES + 1], buffer[LH_TEXT_MAX_BYTES];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 7);
-    for (size_t size = 0; size <= LH_TEXT_BYTES_MAX; size++) {
+    for (size_t size = 0; size <= LH_TEXT_MAX_BYTES; size++) {
         lh_text text = 99;
         assert_true(lh_texts_put(&texts, lh_slice_of(bytes, size), &text));
         assert_true((text == 0) == (size == 0));
@@ -57,7 +57,7 @@ static void test_full(void **state)
 {
     (void)state;
     struct lh_texts texts = open_texts(3);
-    uint8_t bytes[LH_TEXT_BYTES_MAX] = {1}, buffer[LH_TEXT_BYTES_MAX];
+    uint8_t bytes[LH_TEXT_MAX_BYTES] = {1}, buffer[LH_TEXT_MAX_BYTES];
     lh_text first, second, text = 99;
     assert_true(lh_texts_put(&texts, lh_slice_of(bytes, LH_TEXT_CHUNK_BYTES - 1), &first));
     assert_int_equal(left(&texts), 2);
@@ -84,11 +84,11 @@ static void test_against_an_array(void **state)
     static struct {
         lh_text text;
         size_t size;
-        uint8_t bytes[LH_TEXT_BYTES_MAX];
+        uint8_t bytes[LH_TEXT_MAX_BYTES];
     } plain[COUNT];
     struct lh_texts texts = open_texts(60);
     struct lh_prng prng;
-    uint8_t buffer[LH_TEXT_BYTES_MAX];
+    uint8_t buffer[LH_TEXT_MAX_BYTES];
     uint32_t used = 0;
     unsigned refused = 0;
     lh_prng_seed_number(&prng, 1);
@@ -97,7 +97,7 @@ static void test_against_an_array(void **state)
         lh_texts_drop(&texts, plain[at].text);
         used -= chunks_of(plain[at].size);
         plain[at].text = 0;
-        plain[at].size = (size_t)lh_prng_below(&prng, LH_TEXT_BYTES_MAX + 1);
+        plain[at].size = (size_t)lh_prng_below(&prng, LH_TEXT_MAX_BYTES + 1);
         for (size_t i = 0; i < plain[at].size; i++)
             plain[at].bytes[i] = (uint8_t)lh_prng_next(&prng);
         bool fits = chunks_of(plain[at].size) <= 60 - used;

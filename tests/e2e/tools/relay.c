@@ -1,21 +1,20 @@
 // A relay for datagrams between members that does to them whatever a network, or somebody in it,
-// may do. Commands come on standard input, one a line; each is answered by a line, "ok N" or "no
-// REASON":
+// may do. Commands come on standard input, one a line; each is answered by a line, "ok N" or
+// "no REASON":
 //
 //     route PORT ADDRESS PORT     what arrives at PORT is passed on to ADDRESS PORT
-//     set drop|double|flip N      of a hundred datagrams passed on, how many are lost, sent twice,
-//     or have a bit
-//                                 flipped in a copy that is sent beside the original
-//     set delay N                 each is kept back for a random time up to N ms, so their order
-//     changes keep on|enough|none         a copy of each datagram is kept from now on (the last
-//     4096); no more, but those
-//                                 kept stay; they are forgotten
-//     replay N                    sends the copies again, N times, to where they went; answers how
-//     many flips | cuts                sends each copy with a random bit flipped; or cut short at a
-//     random length garbage N                   sends N random datagrams to each route, half of
-//     them behind a genuine header huge N                      sends N datagrams of 60000 bytes to
-//     each route, behind a genuine header count                       answers how many were passed
-//     on
+//     set drop|double|flip N      of a hundred datagrams passed on, how many are lost, sent twice, or
+//                                 have a bit flipped in a copy that is sent beside the original
+//     set delay N                 each is kept back for a random time up to N ms, so their order changes
+//     hold|pass|let PORT          what arrives at PORT is held back from now on; what is held goes on,
+//                                 and what comes is still held; it goes on, and no more is held
+//     keep on|enough|none         a copy of each datagram is kept from now on (the last 4096); no more,
+//                                 but those kept stay; they are forgotten
+//     replay N                    sends the copies again, N times, to where they went; answers how many
+//     flips | cuts                sends each copy with a random bit flipped; or cut short at a random length
+//     garbage N                   sends N random datagrams to each route, half behind a genuine header
+//     huge N                      sends N datagrams of 60000 bytes to each route, behind a genuine header
+//     count                       answers how many were passed on
 //
 // Addresses are numeric. The random numbers come from a seed (first argument, default 1).
 #include <arpa/inet.h>

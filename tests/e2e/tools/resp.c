@@ -1,16 +1,15 @@
 // A client of the client port for tests, that shares no code with Leasehold.
 //
-//     resp SOCKET talk                 each line of standard input is a request, words between
-//     tabs; prints what
-//                                      was replied, one scalar a line, then a line with a dot
-//     resp SOCKET say [PACE_US]        sends standard input as it is, one byte every PACE_US if
-//     given; prints
-//                                      what comes back until the other side closes or is quiet for
-//                                      a second
-//     resp SOCKET deaf PATIENCE_MS     sends pings and never reads; prints "let go" once the other
-//     side closes resp SOCKET crowd COUNT          opens COUNT connections, pings on each; prints
-//     how many were served and
-//                                      how many turned away; keeps them until standard input ends
+//     resp SOCKET talk                 each line of standard input is a request, words between tabs;
+//                                      prints what was replied, one scalar a line, then a line with a dot
+//     resp SOCKET say [PACE_US]        sends standard input as it is, one byte every PACE_US if given;
+//                                      prints what comes back until the other side closes or is quiet
+//                                      for a second
+//     resp SOCKET deaf PATIENCE_MS     sends pings and never reads; prints "let go" once the other side
+//                                      closes
+//     resp SOCKET crowd COUNT          opens COUNT connections, pings on each; prints how many were
+//                                      served and how many turned away; keeps them until standard
+//                                      input ends
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
