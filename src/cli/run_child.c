@@ -12,6 +12,24 @@
 
 #include "cli/exit.h"
 
+void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigprocmask(SIG_BLOCK, blocked, &ret_inherited->mask);
+    sigaction(SIGCHLD, &by_default, &ret_inherited->child_ended);
+    sigaction(SIGPIPE, &ignored, &ret_inherited->broken_pipe);
+    sigaction(SIGXFSZ, &ignored, &ret_inherited->file_size);
+}
+
+void lh_inherited_restore(const struct lh_inherited *inherited)
+{
+    sigaction(SIGCHLD, &inherited->child_ended, NULL);
+    sigaction(SIGPIPE, &inherited->broken_pipe, NULL);
+    sigaction(SIGXFSZ, &inherited->file_size, NULL);
+    sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
 static void export_lease(const struct lh_lease *lease)
 {
     char number[24];
@@ -24,8 +42,8 @@ static void export_lease(const struct lh_lease *lease)
 }
 
 // In the new process. Does not return.
-static _Noreturn void become(char **argv, const struct lh_lease *lease, const sigset_t *mask,
-                             bool terminal, pid_t wrapper)
+static _Noreturn void become(char **argv, const struct lh_lease *lease,
+                             const struct lh_inherited *inherited, bool terminal, pid_t wrapper)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != wrapper)
@@ -33,7 +51,7 @@ static _Noreturn void become(char **argv, const struct lh_lease *lease, const si
     setpgid(0, 0);
     if (terminal)
         tcsetpgrp(STDIN_FILENO, getpid()); // SIGTTOU is still blocked
-    sigprocmask(SIG_SETMASK, mask, NULL);
+    lh_inherited_restore(inherited);
     export_lease(lease);
     execvp(argv[0], argv);
     int failure = errno;
@@ -42,7 +60,7 @@ static _Noreturn void become(char **argv, const struct lh_lease *lease, const si
     _exit(failure == ENOENT ? LH_EXIT_NOT_FOUND : LH_EXIT_NOT_EXECUTABLE);
 }
 
-bool lh_child_start(char **argv, const struct lh_lease *lease, const sigset_t *mask,
+bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_inherited *inherited,
                     struct lh_child *ret_child, struct lh_error *error)
 {
     bool terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -53,7 +71,7 @@ bool lh_child_start(char **argv, const struct lh_lease *lease, const sigset_t *m
     if (pid < 0)
         return lh_error_set(error, "cannot start a process: %s", strerror(errno));
     if (pid == 0)
-        become(argv, lease, mask, terminal, wrapper);
+        become(argv, lease, inherited, terminal, wrapper);
     setpgid(pid, pid); // both sides do it: neither may go on before it is done
     if (terminal)
         tcsetpgrp(STDIN_FILENO, pid);

@@ -20,10 +20,21 @@ struct lh_child {
     bool terminal; // it was made the terminal's foreground group
 };
 
-// Starts argv with `mask` as its signal mask. A command that cannot be executed says so on standard
-// error and exits with 126 or 127 as any command may. The caller is single-threaded and ignores no
-// signal that the command should get.
-bool lh_child_start(char **argv, const struct lh_lease *lease, const sigset_t *mask,
+// What the wrapper found at its start and changes for itself: the command finds it as it was.
+struct lh_inherited {
+    sigset_t mask;
+    struct sigaction child_ended; // SIGCHLD: an inherited "ignore" would reap the command
+    struct sigaction broken_pipe; // SIGPIPE and SIGXFSZ: what cannot be told must not kill the
+    struct sigaction file_size;   // wrapper
+};
+
+// Keeps what is there, sets the three signals for the wrapper and blocks `blocked`.
+void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked);
+void lh_inherited_restore(const struct lh_inherited *inherited);
+
+// Starts argv with the signals as they were inherited. A command that cannot be executed says so on
+// standard error and exits with 126 or 127 as any command may. The caller is single-threaded.
+bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_inherited *inherited,
                     struct lh_child *ret_child, struct lh_error *error);
 
 // Sends `signal` to every process of the group; nothing if there is none any more.

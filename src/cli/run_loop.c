@@ -53,7 +53,7 @@ struct run {
     int exit_code;
     int signal_fd;
     int timer_fd;
-    sigset_t old_mask;
+    struct lh_inherited inherited;
 };
 
 static void say(const struct run *run, const char *format, ...)
@@ -196,7 +196,7 @@ static void acquired(struct run *run)
     }
     struct lh_error error;
     schedule_from_lease(run);
-    if (!lh_child_start(run->plan->command, run->lease, &run->old_mask, &run->child, &error)) {
+    if (!lh_child_start(run->plan->command, run->lease, &run->inherited, &run->child, &error)) {
         say(run, "was granted, but %s", error.text);
         run->exit_code = LH_EXIT_INTERNAL;
         begin_release(run);
@@ -377,9 +377,8 @@ static bool open_descriptors(struct run *run)
         sigaddset(&watched, forwarded[i]);
     sigaddset(&watched, SIGCHLD);
     sigaddset(&watched, SIGTTOU); // taking the terminal back must not stop us
-    sigprocmask(SIG_BLOCK, &watched, &run->old_mask);
+    lh_inherited_replace(&run->inherited, &watched);
     sigdelset(&watched, SIGTTOU);
-    signal(SIGCHLD, SIG_DFL); // an inherited "ignore" would reap the command behind our back
     run->signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
     run->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     return run->signal_fd >= 0 && run->timer_fd >= 0;
@@ -409,6 +408,6 @@ int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct
         close(run.signal_fd);
     if (run.timer_fd >= 0)
         close(run.timer_fd);
-    sigprocmask(SIG_SETMASK, &run.old_mask, NULL);
+    lh_inherited_restore(&run.inherited);
     return run.exit_code;
 }

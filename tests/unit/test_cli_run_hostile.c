@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 
@@ -150,6 +151,67 @@ static void test_a_pipe_with_room(void **state)
     close(ends[0]);
 }
 
+// Telling the loss must not end the wrapper, which would leave what the command started.
+static void test_a_pipe_without_a_reader(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    signal(SIGPIPE, SIG_DFL);
+    assert_ends_with(ends[1]);
+    close(ends[1]);
+}
+
+static void test_a_file_that_may_not_grow(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/lh-run-XXXXXX";
+    int fd = mkstemp(path);
+    struct rlimit old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    struct rlimit nothing = {.rlim_cur = 0, .rlim_max = old.rlim_max};
+    FAKE_START(fake, GRANTED, LOST);
+    setrlimit(RLIMIT_FSIZE, &nothing);
+    pid_t wrapper = start_shell(fake.path, stubborn, fd);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_exit(wrapper, LH_EXIT_LOST);
+    fake_stop(&fake);
+    close(fd);
+    unlink(path);
+}
+
+// One line of /proc/self/status.
+static void read_status(const char *key, char *ret_line, size_t size)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    assert_non_null(file);
+    while (fgets(ret_line, (int)size, file) != NULL && strncmp(ret_line, key, strlen(key)) != 0)
+        ;
+    fclose(file);
+    ret_line[strcspn(ret_line, "\n")] = '\0';
+}
+
+// No shell between: it would set signals of its own.
+static void test_the_command_finds_the_signals_of_the_wrapper_s_parent(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGPIPE, SIGXFSZ, SIGCHLD};
+    static const char *const keys[] = {"SigBlk:", "SigIgn:"};
+    for (size_t i = 0; i < 4; i++) {
+        char line[64];
+        char *command[] = {(char *)"grep", (char *)"-qxF", line, (char *)"/proc/self/status", NULL};
+        FAKE_START(fake, GRANTED, RELEASED);
+        for (size_t j = 0; j < 3; j++)
+            signal(signals[j], i < 2 ? SIG_IGN : SIG_DFL);
+        read_status(keys[i % 2], line, sizeof line);
+        pid_t wrapper = start_wrapper(fake.path, command, STDERR_FILENO);
+        signal(SIGCHLD, SIG_DFL);
+        assert_exit(wrapper, 0);
+        fake_stop(&fake);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +219,9 @@ int main(void)
         cmocka_unit_test(test_a_full_socket_that_nobody_reads),
         cmocka_unit_test(test_a_stopped_terminal),
         cmocka_unit_test(test_a_pipe_with_room),
+        cmocka_unit_test(test_a_pipe_without_a_reader),
+        cmocka_unit_test(test_a_file_that_may_not_grow),
+        cmocka_unit_test(test_the_command_finds_the_signals_of_the_wrapper_s_parent),
     };
     return cmocka_run_group_tests_name("cli_run_hostile", tests, NULL, NULL);
 }
