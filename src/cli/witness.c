@@ -186,7 +186,7 @@ int lh_witness_command(int argc, char **argv)
     json_t *list = json ? json_array() : NULL;
     code = run_all(only, list);
     if (list != NULL) {
-        const int printed = lh_json_print(list);
+        const int printed = lh_json_print("witness", list);
         code = code != LH_EXIT_OK ? code : printed;
     }
     return code;
