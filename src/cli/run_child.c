@@ -81,8 +81,14 @@ bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_i
 
 void lh_child_signal(const struct lh_child *child, int signal)
 {
-    if (child->pid > 0)
-        kill(-child->pid, signal);
+    if (child->pid == 0)
+        return;
+    kill(-child->pid, signal);
+    // A command that left its group gets it too, but one that did not gets it once: the second TERM
+    // or INT means something else to many. SIGKILL may come twice, and then no step between the
+    // groups escapes it.
+    if (!child->ended && (signal == SIGKILL || getpgid(child->pid) != child->pid))
+        kill(child->pid, signal);
 }
 
 void lh_child_reap(struct lh_child *child)

@@ -37,7 +37,8 @@ void lh_inherited_restore(const struct lh_inherited *inherited);
 bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_inherited *inherited,
                     struct lh_child *ret_child, struct lh_error *error);
 
-// Sends `signal` to every process of the group; nothing if there is none any more.
+// Sends `signal` to every process of the group and to the command, wherever it has gone; nothing if
+// there is none any more.
 void lh_child_signal(const struct lh_child *child, int signal);
 
 // Takes note of what has ended, without waiting. A command that the terminal stopped is continued:

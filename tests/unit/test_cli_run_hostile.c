@@ -1,5 +1,5 @@
-// `run` in hostile surroundings: a standard error that blocks or is gone. Whatever happens there,
-// the command must not outlive the lease. Each wrapper is a process of its own, so that one that
+// `run` in hostile surroundings: a standard error that blocks or is gone, a command that leaves its
+// group. Whatever they do, the command must not outlive the lease. Each wrapper is a process of its own, so that one that
 // hangs or is killed fails its test only.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +20,10 @@
 #include "fake_daemon.h"
 #include "os/clock.h"
 
-#define GRANTED                                                                                    \
-    "status=granted token:=7 holder=$HOLDER ttl-ms:=1000 until-ns:=1000000000 rate-ppm:=0 node:=1"
+#define GRANTED_FOR(ttl_ms)                                                                        \
+    "status=granted token:=7 holder=$HOLDER ttl-ms:=" #ttl_ms " until-ns:=" #ttl_ms                \
+    "000000 rate-ppm:=0 node:=1"
+#define GRANTED GRANTED_FOR(1000)
 #define LOST "status=lost reason=revoked until-ns:=0"
 #define RELEASED "status=released token:=7"
 
@@ -212,8 +214,35 @@ static void test_the_command_finds_the_signals_of_the_wrapper_s_parent(void **st
     }
 }
 
-int main(void)
+// The command of the next test: joins the group of the wrapper and stays there.
+static int leave_group(const char *ready)
 {
+    if (setpgid(0, getpgid(getppid())) != 0)
+        return 1;
+    close(open(ready, O_WRONLY | O_CREAT, 0600));
+    for (;;)
+        pause();
+}
+
+static void test_a_command_that_left_its_group(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/lh-run-XXXXXX";
+    char ready[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(ready, sizeof ready, "%s/ready", directory);
+    FAKE_START(fake, GRANTED_FOR(4000), LOST); // time to start under sanitizers
+    char *command[] = {(char *)"/proc/self/exe", (char *)"leave-group", ready, NULL};
+    assert_exit(start_wrapper(fake.path, command, STDERR_FILENO), LH_EXIT_LOST);
+    assert_int_equal(unlink(ready), 0);
+    rmdir(directory);
+    fake_stop(&fake);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "leave-group") == 0)
+        return leave_group(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_full_pipe_that_nobody_reads),
         cmocka_unit_test(test_a_full_socket_that_nobody_reads),
@@ -221,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_a_pipe_with_room),
         cmocka_unit_test(test_a_pipe_without_a_reader),
         cmocka_unit_test(test_a_file_that_may_not_grow),
+        cmocka_unit_test(test_a_command_that_left_its_group),
         cmocka_unit_test(test_the_command_finds_the_signals_of_the_wrapper_s_parent),
     };
     return cmocka_run_group_tests_name("cli_run_hostile", tests, NULL, NULL);
