@@ -134,11 +134,17 @@ static void begin_release(struct run *run)
     lh_lease_release(&run->call, run->client, run->lease, patience);
 }
 
+// Once the command was ended because of the lease, its own code says nothing, however it ended.
+static int code_of_command(const struct run *run)
+{
+    return run->lost ? LH_EXIT_LOST : run->child.exit_code;
+}
+
 // The command and its group have ended.
 static void command_ended(struct run *run)
 {
     lh_child_close(&run->child);
-    run->exit_code = run->lost ? LH_EXIT_LOST : run->child.exit_code;
+    run->exit_code = code_of_command(run);
     if (run->gone || !lh_lease_valid(run->lease)) {
         finish(run, run->exit_code);
         return;
@@ -300,7 +306,8 @@ static void look_at_child(struct run *run)
             "has ended, and some of the command's process group cannot be killed: look at "
             "process group %ld",
             (long)run->child.pid);
-        finish(run, run->child.exit_code);
+        lh_child_close(&run->child);
+        finish(run, code_of_command(run));
     }
 }
 

@@ -214,6 +214,23 @@ static void test_the_command_finds_the_signals_of_the_wrapper_s_parent(void **st
     }
 }
 
+// A zombie that nobody reaps, as a child of one who left the group, keeps the group from ending: the
+// wrapper ends without it, and the loss is still what it reports.
+static void test_a_group_that_does_not_end(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "(sleep 0.01 & exec setsid sleep 3) & sleep 60",          // lost
+        "(sleep 0.01 & exec setsid sleep 3) & sleep 0.1; exit 5", // ended by itself
+    };
+    static const int codes[] = {LH_EXIT_LOST, 5};
+    for (size_t i = 0; i < 2; i++) {
+        FAKE_START(fake, GRANTED, LOST);
+        assert_exit(start_shell(fake.path, scripts[i], STDERR_FILENO), codes[i]);
+        fake_stop(&fake);
+    }
+}
+
 // The command of the next test: joins the group of the wrapper and stays there.
 static int leave_group(const char *ready)
 {
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_pipe_with_room),
         cmocka_unit_test(test_a_pipe_without_a_reader),
         cmocka_unit_test(test_a_file_that_may_not_grow),
+        cmocka_unit_test(test_a_group_that_does_not_end),
         cmocka_unit_test(test_a_command_that_left_its_group),
         cmocka_unit_test(test_the_command_finds_the_signals_of_the_wrapper_s_parent),
     };
