@@ -79,16 +79,23 @@ bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_i
     return true;
 }
 
-void lh_child_signal(const struct lh_child *child, int signal)
+static bool send_signal(pid_t to, int signal)
+{
+    return kill(to, signal) == 0 || errno == ESRCH;
+}
+
+bool lh_child_signal(const struct lh_child *child, int signal)
 {
     if (child->pid == 0)
-        return;
-    kill(-child->pid, signal);
+        return true;
+    bool sent = send_signal(-child->pid, signal);
+    if (child->ended)
+        return sent;
     // A command that left its group gets it too, but one that did not gets it once: the second TERM
     // or INT means something else to many. SIGKILL may come twice, and then no step between the
-    // groups escapes it.
-    if (!child->ended && (signal == SIGKILL || getpgid(child->pid) != child->pid))
-        kill(child->pid, signal);
+    // groups escapes it. Signal 0 asks whether the group's other members hide that it is not ours.
+    bool again = signal == SIGKILL || getpgid(child->pid) != child->pid;
+    return send_signal(child->pid, again ? signal : 0) && sent;
 }
 
 void lh_child_reap(struct lh_child *child)

@@ -38,8 +38,9 @@ bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_i
                     struct lh_child *ret_child, struct lh_error *error);
 
 // Sends `signal` to every process of the group and to the command, wherever it has gone; nothing if
-// there is none any more.
-void lh_child_signal(const struct lh_child *child, int signal);
+// there is none any more. False if the command, or the whole group, is another user's by now and not
+// ours to signal.
+bool lh_child_signal(const struct lh_child *child, int signal);
 
 // Takes note of what has ended, without waiting. A command that the terminal stopped is continued:
 // a lease goes on, so what it protects does.

@@ -47,9 +47,11 @@ struct run {
     struct lh_duration kill_after;
     struct lh_run_schedule schedule;
     enum phase phase;
-    bool lost;   // the command is being ended because of the lease
-    bool gone;   // the daemon said that the lease is not ours any more
-    bool killed; // SIGKILL was sent
+    bool lost;         // the command is being ended because of the lease
+    bool gone;         // the daemon said that the lease is not ours any more
+    bool killed;       // SIGKILL was sent
+    bool beyond_reach; // it was said that the command cannot be signalled
+    bool outlived;     // it was said that the command outlives the lease
     int exit_code;
     int signal_fd;
     int timer_fd;
@@ -74,6 +76,18 @@ static void finish(struct run *run, int exit_code)
 {
     run->exit_code = exit_code;
     run->phase = FINISHED;
+}
+
+// A command that became another user's (sudo, a set-user-ID program) can be signalled by root only.
+static void signal_command(struct run *run, int signal)
+{
+    if (lh_child_signal(&run->child, signal) || run->beyond_reach)
+        return;
+    run->beyond_reach = true;
+    say(run,
+        "cannot end its command (process %ld), which became another user's: it may outlive the "
+        "lease (write `sudo leasehold run ...`, not `leasehold run ... sudo`)",
+        (long)run->child.pid);
 }
 
 // Takes over a new schedule. A guardian is told here.
@@ -104,7 +118,7 @@ static void end_command(struct run *run, const char *why)
     run->phase = ENDING;
     run->lost = true;
     set_schedule(run, lh_run_schedule_lost(now, run->schedule, run->kill_after));
-    lh_child_signal(&run->child, SIGTERM);
+    signal_command(run, SIGTERM);
     say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
 }
 
@@ -276,11 +290,22 @@ static void apply_schedule(struct run *run)
     if (run->phase == RUNNING && !lh_before(now, run->schedule.terminate))
         end_unrenewed(run);
     if (run->phase != RUNNING && !run->killed && !lh_before(now, run->schedule.kill)) {
-        lh_child_signal(&run->child, SIGKILL);
+        signal_command(run, SIGKILL);
         run->killed = true;
     }
     if (run->phase == RUNNING && !run->calling && !lh_before(now, run->schedule.renew))
         begin_renewal(run);
+}
+
+// Neither signal ended it in time. It is waited for all the same: to end before it would tell the
+// caller that nothing runs any more.
+static void command_runs_on(struct run *run)
+{
+    if (run->phase != ENDING || run->outlived || lh_lease_valid(run->lease))
+        return;
+    run->outlived = true;
+    say(run, "has ended, and its command (process %ld) still runs: another may hold the lease now",
+        (long)run->child.pid);
 }
 
 // What has ended. Members of the group that outlive the command are ended too: they would act
@@ -290,8 +315,10 @@ static void look_at_child(struct run *run)
     if (run->child.pid == 0 || run->phase == RELEASING || run->phase == FINISHED)
         return;
     lh_child_reap(&run->child);
-    if (!run->child.ended)
+    if (!run->child.ended) {
+        command_runs_on(run);
         return;
+    }
     if (!lh_child_alive(&run->child)) {
         command_ended(run);
     } else if (run->phase != SWEEPING) {
@@ -299,12 +326,11 @@ static void look_at_child(struct run *run)
             lh_client_abandon(run->client);
         run->calling = false;
         run->phase = SWEEPING;
-        lh_child_signal(&run->child, SIGTERM);
+        signal_command(run, SIGTERM);
         set_schedule(run, lh_run_schedule_lost(lh_clock_now(), run->schedule, run->kill_after));
     } else if (run->killed && !lh_lease_valid(run->lease)) {
         say(run,
-            "has ended, and some of the command's process group cannot be killed: look at "
-            "process group %ld",
+            "has ended, and some of the command's processes have not: look at process group %ld",
             (long)run->child.pid);
         lh_child_close(&run->child);
         finish(run, code_of_command(run));
@@ -331,7 +357,7 @@ static void take_signals(struct run *run)
         if (signal == SIGCHLD)
             continue;
         if (run->phase == RUNNING || run->phase == ENDING || run->phase == SWEEPING) {
-            lh_child_signal(&run->child, signal);
+            signal_command(run, signal);
         } else if (run->phase == ACQUIRING && signal != SIGUSR1 && signal != SIGUSR2) {
             give_up(run, LH_EXIT_SIGNAL + signal);
         } else if (run->phase == RELEASING && signal != SIGUSR1 && signal != SIGUSR2) {
@@ -352,6 +378,8 @@ static struct lh_instant next_wake(const struct run *run)
     }
     if ((run->phase == ENDING || run->phase == SWEEPING) && !run->killed)
         wake = lh_earlier(wake, run->schedule.kill);
+    if (run->phase == ENDING && !run->outlived)
+        wake = lh_earlier(wake, run->lease->deadline);
     if (run->phase == SWEEPING)
         wake = lh_earlier(wake, lh_after(lh_clock_now(), (struct lh_duration){GROUP_LOOK_NS}));
     return wake;

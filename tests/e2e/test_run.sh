@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 77
+plan 84
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=15s; done
@@ -60,6 +60,27 @@ check 'its command is dead' not kill -0 "$(cat "$dir/stubborn")" 2>/dev/null
 check 'before the next owner can be' eval 'heal; serving 1 2 3; acquires 2 stubborn TTL 300ms'
 check 'revoked by an operator' eval '
     hold holder revoked 2s 1; eventually 5 beats revoked && exits 0 3 revoke revoked && ended holder 76'
+
+# --- run: a command that becomes root, as under sudo, below a wrapper that is not ---
+nobody=(setpriv --reuid 65534 --clear-groups --inh-caps +setuid --ambient-caps +setuid)
+if "${nobody[@]}" setpriv --reuid 0 true 2>/dev/null; then
+    cp "$leasehold" "$tools/beat" /run && touch /run/1.sock && mount --bind "$dir/1.sock" /run/1.sock && chmod 666 /run/1.sock
+    "${nobody[@]}" /run/leasehold run rooted --ttl 1s --connect /run/1.sock -- \
+        setpriv --reuid 0 /run/beat "$dir/rooted.beats" 2>"$dir/rooted.log" &
+    pid[rooted]=$!
+    check 'a command that became root runs' eventually 5 beats rooted
+    command=$(pgrep -nx beat)
+    kill -TERM "${pid[rooted]}"
+    check 'that it cannot be signalled is said' eventually 2 grep -q 'cannot end its command' "$dir/rooted.log"
+    check 'its lease is revoked' exits 0 1 revoke rooted
+    check 'that it outlives the lease is said' eventually 5 grep -q "has ended, and its command (process $command) still runs" "$dir/rooted.log"
+    check 'the first is said once' eval '[ "$(grep -c "cannot end its command" "$dir/rooted.log")" = 1 ]'
+    check 'it is waited for' kill -0 "${pid[rooted]}"
+    kill -KILL "$command"
+    check 'and the loss told by 76' ended rooted 76
+else
+    for ((n = 0; n < 7; n++)); do skip 'a command that became root' 'there is one user only'; done
+fi
 
 # --- the other commands ---
 check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 15s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 15000"'
