@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "node/config_key.h"
+#include "os/file.h"
 
 // inih counts the two bytes of a line's end and the terminator.
 enum { LINE_MAX_BYTES = INI_MAX_LINE - 3 };
@@ -271,9 +272,10 @@ static bool parse_file(struct draft *draft, struct lh_slice text)
 
 static bool load_file(struct draft *draft)
 {
-    const int file = open(draft->path, O_RDONLY | O_CLOEXEC);
+    const char *reason = NULL;
+    const int file = lh_file_open(draft->path, O_RDONLY, &reason);
     if (file < 0)
-        return fail_whole(draft, "%s; name another file with --config", strerror(errno));
+        return fail_whole(draft, "%s; name another file with --config", reason);
     char *bytes = malloc(LH_CONFIG_FILE_MAX_BYTES + 1);
     size_t size = 0;
     ssize_t part = bytes == NULL ? -1 : 1;

@@ -4,6 +4,7 @@
 
 #include "node/config.h"
 #include "node/daemon.h"
+#include "os/file.h"
 
 #ifndef LH_VERSION
 #define LH_VERSION "0.1.0"
@@ -32,6 +33,8 @@ int main(int count, char **arguments)
     struct lh_node_config config;
     struct lh_error error = {""};
     enum lh_config_action action = LH_CONFIG_RUN;
+    if (!lh_file_fill_standard())
+        return 1; // and nowhere to say it
     bool set_members = count > 1 && strcmp(arguments[1], "set-members") == 0;
     int skip = set_members ? 2 : 1;
     if (!set_members && count > 1 && arguments[1][0] != '-') {

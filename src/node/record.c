@@ -3,11 +3,14 @@
 #include "node/record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "node/log.h"
+#include "os/file.h"
 
 static const char *message_name(enum lh_message_kind kind)
 {
@@ -31,10 +34,15 @@ bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
     *record = (struct lh_record){.node = node};
     if (path[0] == '\0')
         return true;
-    record->file = fopen(path, "ae");
-    if (record->file == NULL)
-        return lh_error_set(error, "cannot open record = %s: %s", path, strerror(errno));
-    return true;
+    const char *reason = NULL;
+    const int file = lh_file_open(path, O_WRONLY | O_CREAT | O_APPEND, &reason);
+    if (file < 0)
+        return lh_error_set(error, "cannot open record = %s: %s; name another file", path, reason);
+    record->file = fdopen(file, "a");
+    if (record->file != NULL)
+        return true;
+    close(file);
+    return lh_error_set(error, "no memory for record = %s", path);
 }
 
 static void begin(struct lh_record *record, struct lh_instant now, const char *what)

@@ -51,7 +51,7 @@ static uint8_t *take_file(const char *path, size_t *ret_size, struct lh_error *e
 {
     struct stat status;
     uint8_t *bytes = NULL;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); // a FIFO would wait
     if (file < 0) {
         if (errno != ENOENT)
             lh_error_set(error, "%s cannot be opened: %s", path, strerror(errno));
@@ -99,7 +99,8 @@ static bool save_file(const struct lh_node_config *config, const uint8_t *bytes,
     char unfinished[PATH_BYTES];
     path_of(config, "", path);
     path_of(config, ".new", unfinished);
-    int file = open(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unlink(unfinished); // of a save that was cut short, or anything else: it must be a new file
+    int file = open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return lh_error_set(error, "%s cannot be made: %s; state-dir must exist and be writable",
                             unfinished, strerror(errno));

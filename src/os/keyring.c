@@ -13,6 +13,7 @@
 #include <sodium.h>
 
 #include "base/text.h"
+#include "os/file.h"
 
 // Room for comments around eight keys; a larger file is not a keyring.
 enum { FILE_MAX_BYTES = 16384 };
@@ -187,10 +188,11 @@ bool lh_keyring_load(const char *path, struct lh_keyring *ret_keyring, struct lh
     uint8_t bytes[FILE_MAX_BYTES + 1];
     size_t size = 0;
     struct stat status;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const char *reason = NULL;
+    const int file = lh_file_open(path, O_RDONLY, &reason);
     if (file < 0)
         return lh_error_set(error, "%s: %s: make one with `leasehold keygen`, or set keyring", path,
-                            strerror(errno));
+                            reason);
     bool good = fstat(file, &status) == 0 && read_all(file, bytes, sizeof(bytes), &size);
     if (!good)
         lh_error_set(error, "%s: cannot be read: %s", path, strerror(errno));

@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 41
+plan 52
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -105,3 +105,37 @@ check 'lines are numbered without a gap' numbered "$dir/1.record"
 kill9 2
 check 'a killed daemon leaves its socket' test -S "$dir/2.sock"
 check 'which the next one takes over' eval 'start 2 && serving 2 3'
+
+# --- files that are none: a FIFO would be waited for ---
+mkfifo "$dir/fifo"
+refuses() { # KEY=FILE: the daemon does not start with it
+    configure 1 "$@"
+    out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1)
+    code=$?
+    [ $code != 0 ] && [ $code != 124 ] && has "$dir/fifo: not a regular file"
+}
+check 'a FIFO is no configuration' eval '
+    ! out=$(timeout 5 "$leaseholdd" --config "$dir/fifo" 2>&1) && has "$dir/fifo: not a regular file"'
+check 'no keyring' refuses keyring="$dir/fifo"
+check 'no recording' refuses record="$dir/fifo"
+mv "$dir/keyring" "$dir/keyring.good"
+mkfifo "$dir/keyring"
+signal 2 HUP
+check 'nor a keyring later' logged 2 'event=keyring-kept reason="'"$dir/keyring"': not a regular file'
+check 'and the node goes on' listens 2
+rm "$dir/keyring"
+mv "$dir/keyring.good" "$dir/keyring"
+configure 1 max-ttl=2s clean-restart=on state-dir="$dir"
+mkfifo "$dir/leasehold-1.state" "$dir/leasehold-1.state.new"
+check 'no saved state' eval 'start 1 && logged 1 "leasehold-1.state is no regular file"'
+check 'a node that saves its state' serving 1 2 3
+check 'does not wait for one either' eval 'stop 1 && logged 1 state-saved && [ -f "$dir/leasehold-1.state" ]'
+
+# --- nothing where standard input, output and errors should be ---
+ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" <&- >&- 2>&- &
+pid[1]=$!
+check 'started with them closed it serves' eval 'eventually 10 listens 1 && serving 1 2 3 && acquires 1 closed TTL 1s'
+signal 1 HUP
+check 'its descriptors 0 to 2 are /dev/null' eval '
+    [ "$(readlink /proc/${pid[1]}/fd/[012] | sort | uniq -c | tr -s " ")" = " 3 /dev/null" ]'
+check 'and it ends in order' stop 1

@@ -206,6 +206,12 @@ static void a_file_that_is_no_keyring_is_refused(void **state)
     assert_false(lh_keyring_load(path, &keyring, &warning, &error));
     assert_non_null(strstr(error.text, "make one with `leasehold keygen`"));
     assert_false(lh_keyring_load(directory, &keyring, &warning, &error));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(10); // which ends a test that waits for the other end
+    assert_false(lh_keyring_load(path, &keyring, &warning, &error));
+    alarm(0);
+    assert_non_null(strstr(error.text, "keyring: not a regular file: make one with"));
+    unlink(path);
     FILE *file = fopen(path, "w");
     for (int i = 0; i < 16385; i++)
         fputc('\n', file);
