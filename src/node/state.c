@@ -20,8 +20,13 @@ static void path_of(const struct lh_node_config *config, const char *suffix, cha
 
 static bool bind_clock(struct lh_clock_binding *ret_binding, struct lh_error *error)
 {
-    return lh_kernel_boot_id(ret_binding->kernel_boot_id, error) &&
-           lh_time_namespace(&ret_binding->time_namespace, error);
+    int64_t offset_ns = 0;
+    if (!lh_kernel_boot_id(ret_binding->kernel_boot_id, error) ||
+        !lh_boottime_offset(&offset_ns, error))
+        return false;
+    ret_binding->time_namespace =
+        (uint64_t)offset_ns; // of a namespace, all that readings depend on
+    return true;
 }
 
 static bool read_whole(int file, uint8_t *bytes, size_t size)

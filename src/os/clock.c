@@ -1,4 +1,4 @@
-// Reading CLOCK_BOOTTIME and the two identities that say whose readings may be compared: see
+// Reading CLOCK_BOOTTIME and the two facts that say whose readings may be compared: see
 // clock.h.
 #include "os/clock.h"
 
@@ -6,14 +6,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "os/warn.h"
 
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
-#define TIME_NAMESPACE_PATH "/proc/self/ns/time"
-#define TIME_NAMESPACE_PREFIX "time:["
+#define OFFSETS_PATH "/proc/self/timens_offsets"
 
 static int64_t read_ns(clockid_t clock)
 {
@@ -100,38 +100,78 @@ bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error 
     return true;
 }
 
-bool lh_time_namespace_parse(const char *text, size_t size, uint64_t *ret_inode)
+// A decimal integer at the front of `text`, which ends in NUL, behind blanks; moves `text` past it.
+static bool take_integer(const char **text, int64_t *ret_value)
 {
-    const size_t prefix = strlen(TIME_NAMESPACE_PREFIX);
-    if (size < prefix + 2 || memcmp(text, TIME_NAMESPACE_PREFIX, prefix) != 0 ||
-        text[size - 1] != ']')
+    char *end = NULL;
+    errno = 0;
+    const long long value = strtoll(*text, &end, 10);
+    if (errno != 0 || end == *text)
         return false;
-    uint64_t inode = 0;
-    for (size_t i = prefix; i < size - 1; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        const uint64_t digit = (uint64_t)(text[i] - '0');
-        if (inode > (UINT64_MAX - digit) / 10)
-            return false;
-        inode = inode * 10 + digit;
-    }
-    *ret_inode = inode;
+    *text = end;
+    *ret_value = value;
     return true;
 }
 
-bool lh_time_namespace(uint64_t *ret_inode, struct lh_error *error)
+// "boottime  SECONDS NANOSECONDS\n". The first kernels that had the file wrote the clock's number.
+static bool is_boottime(const char *line)
 {
-    char text[64];
-    const ssize_t size = readlink(TIME_NAMESPACE_PATH, text, sizeof(text));
-    // Linux before 5.6 has no such link. A missing /proc is told by lh_kernel_boot_id.
-    if (size < 0 && errno == ENOENT) {
-        *ret_inode = 0;
+    return strncmp(line, "boottime ", 9) == 0 || strncmp(line, "7 ", 2) == 0;
+}
+
+bool lh_boottime_offset_parse(const char *text, int64_t *ret_offset_ns)
+{
+    int64_t seconds = 0;
+    int64_t nanoseconds = 0;
+    int64_t offset = 0;
+    while (text != NULL && !is_boottime(text)) {
+        text = strchr(text, '\n');
+        text = text == NULL ? NULL : text + 1;
+    }
+    if (text == NULL)
+        return false;
+    text = strchr(text, ' ');
+    if (!take_integer(&text, &seconds) || !take_integer(&text, &nanoseconds) || *text != '\n' ||
+        nanoseconds < 0 || nanoseconds >= LH_NS_PER_S ||
+        __builtin_mul_overflow(seconds, LH_NS_PER_S, &offset) ||
+        __builtin_add_overflow(offset, nanoseconds, &offset))
+        return false;
+    *ret_offset_ns = offset;
+    return true;
+}
+
+// The file tells the offsets that children get. They are this process's own, too, unless somebody
+// called unshare(2) in it.
+static bool is_in_namespace_of_children(void)
+{
+    struct stat own, of_children;
+    return stat("/proc/self/ns/time", &own) == 0 &&
+           stat("/proc/self/ns/time_for_children", &of_children) == 0 &&
+           own.st_dev == of_children.st_dev && own.st_ino == of_children.st_ino;
+}
+
+bool lh_boottime_offset(int64_t *ret_offset_ns, struct lh_error *error)
+{
+    char text[512];
+    const int file = open(OFFSETS_PATH, O_RDONLY | O_CLOEXEC);
+    // Linux before 5.6 has no such file. A missing /proc is told by lh_kernel_boot_id.
+    if (file < 0 && errno == ENOENT) {
+        *ret_offset_ns = 0;
         return true;
     }
+    if (file < 0)
+        return lh_error_set(error, "%s: %s", OFFSETS_PATH, strerror(errno));
+    const ssize_t size = read(file, text, sizeof(text) - 1);
     if (size < 0)
-        return lh_error_set(error, "%s: %s", TIME_NAMESPACE_PATH, strerror(errno));
-    if (!lh_time_namespace_parse(text, (size_t)size, ret_inode))
-        return lh_error_set(error, "%s: '%.*s' is not a time namespace", TIME_NAMESPACE_PATH,
-                            (int)size, text);
+        lh_error_set(error, "%s: %s", OFFSETS_PATH, strerror(errno));
+    close(file);
+    if (size < 0)
+        return false;
+    text[size] = '\0';
+    if (!is_in_namespace_of_children())
+        return lh_error_set(error, "%s: is not about this process: unshare the time in its parent",
+                            OFFSETS_PATH);
+    if (!lh_boottime_offset_parse(text, ret_offset_ns))
+        return lh_error_set(error, "%s: does not hold the offset of boottime", OFFSETS_PATH);
     return true;
 }

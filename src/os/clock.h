@@ -28,14 +28,14 @@ int64_t lh_clock_realtime_ns(void);
 // mounted.
 bool lh_kernel_boot_id(uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES], struct lh_error *error);
 
-// The time namespace, whose offset is in every BOOTTIME reading: instants may be carried from one
-// process to the next only if both agree. 0 on a kernel without time namespaces, where there is
-// only one.
-bool lh_time_namespace(uint64_t *ret_inode, struct lh_error *error);
+// What this process's time namespace adds to every BOOTTIME reading: instants may be carried from
+// one process to the next only if boot id and offset agree. Not the namespace's inode number, which
+// the kernel gives to a later one with another offset. 0 on a kernel without time namespaces.
+bool lh_boottime_offset(int64_t *ret_offset_ns, struct lh_error *error);
 
-// Their parsers. `text` need not end in NUL; one trailing newline is allowed after a boot id.
+// Their parsers. A boot id need not end in NUL, and may end in a newline; offsets are a string.
 bool lh_kernel_boot_id_parse(const char *text, size_t size,
                              uint8_t ret_id[LH_KERNEL_BOOT_ID_BYTES]);
-bool lh_time_namespace_parse(const char *text, size_t size, uint64_t *ret_inode);
+bool lh_boottime_offset_parse(const char *text, int64_t *ret_offset_ns);
 
 #endif

@@ -1,7 +1,9 @@
-// The clock of authority never runs backwards, and the two identities that bind its readings parse
+// The clock of authority never runs backwards, and the two facts that bind its readings parse
 // exactly.
 #include "os/clock.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -88,22 +90,88 @@ static void the_boot_id_parses_exactly(void **state)
         assert_int_equal(id[i], 7);
 }
 
-static void the_time_namespace_parses_exactly(void **state)
+static bool parse_offset(const char *text, int64_t *ret_offset_ns)
+{
+    return lh_boottime_offset_parse(text, ret_offset_ns);
+}
+
+static void the_boottime_offset_parses_exactly(void **state)
 {
     (void)state;
-    uint64_t inode = 7;
-    assert_true(lh_time_namespace_parse("time:[4026531834]", 17, &inode));
-    assert_int_equal(inode, 4026531834u);
-    assert_true(lh_time_namespace_parse("time:[18446744073709551615]", 27, &inode));
-    assert_true(inode == UINT64_MAX);
-    inode = 7;
-    assert_false(lh_time_namespace_parse("time:[18446744073709551616]", 27, &inode));
-    assert_false(lh_time_namespace_parse("time:[]", 7, &inode));
-    assert_false(lh_time_namespace_parse("time:[12", 8, &inode));
-    assert_false(lh_time_namespace_parse("time:[1a]", 9, &inode));
-    assert_false(lh_time_namespace_parse("pid:[123456]", 12, &inode));
-    assert_false(lh_time_namespace_parse("", 0, &inode));
-    assert_int_equal(inode, 7);
+    static const char *const bad[] = {
+        "",
+        "boottime",
+        "boottime ",
+        "boottime 1",
+        "boottime 1 2", // cut
+        "boottime 1 2 3\n",
+        "boottime x 2\n",
+        "boottime 1 x\n",
+        "boottime 1 -1\n",
+        "boottime 1 1000000000\n",
+        "boottime 9223372036 854775808\n",
+        "boottime -9223372037 0\n",
+        "boottime 99999999999999999999 0\n",
+        "boottimes 1 2\n",
+        "monotonic 1 2\n",
+        "monotonic 1 2 boottime 1 2\n",
+        "17 1 2\n",
+    };
+    int64_t offset = 7;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(parse_offset(bad[i], &offset));
+    assert_int_equal(offset, 7);
+    assert_true(parse_offset("monotonic           0         0\n"
+                             "boottime            0         0\n",
+                             &offset));
+    assert_int_equal(offset, 0);
+    assert_true(parse_offset("monotonic           5         6\nboottime   1000   200\n", &offset));
+    assert_int_equal(offset, 1000 * LH_NS_PER_S + 200);
+    assert_true(parse_offset("boottime  -3 999999999\nmonotonic 5 6\n", &offset));
+    assert_int_equal(offset, -2 * LH_NS_PER_S - 1);
+    assert_true(parse_offset("1 5 6\n7 8 9\n", &offset)); // Linux 5.6
+    assert_int_equal(offset, 8 * LH_NS_PER_S + 9);
+    assert_true(parse_offset("boottime 9223372036 854775807\n", &offset));
+    assert_true(offset == INT64_MAX);
+}
+
+// In a child, whose children are in another time namespace than itself unless it forks. Returns its
+// exit code: 9 where there is no right to make one.
+static int offset_in_child(bool fork_again)
+{
+    static const char wanted[] = "boottime 1234 5678";
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        int64_t offset = 0;
+        struct lh_error error = {""};
+        if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0)
+            _exit(9);
+        const int file = open("/proc/self/timens_offsets", O_WRONLY);
+        if (write(file, wanted, strlen(wanted)) != (ssize_t)strlen(wanted))
+            _exit(9);
+        if (!fork_again)
+            _exit(lh_boottime_offset(&offset, &error) || error.text[0] == '\0');
+        const pid_t grandchild = fork();
+        if (grandchild == 0)
+            _exit(!lh_boottime_offset(&offset, &error) || offset != 1234 * LH_NS_PER_S + 5678);
+        waitpid(grandchild, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void the_offset_is_that_of_this_process(void **state)
+{
+    (void)state;
+    const int own = offset_in_child(true);
+    const int of_children = offset_in_child(false);
+    if (own == 9)
+        skip();
+    assert_int_equal(own, 0);
+    assert_int_equal(of_children, 0);
 }
 
 static void this_machine_has_both(void **state)
@@ -112,13 +180,13 @@ static void this_machine_has_both(void **state)
     static const uint8_t zero[LH_KERNEL_BOOT_ID_BYTES];
     uint8_t id[LH_KERNEL_BOOT_ID_BYTES] = {0};
     uint8_t again[LH_KERNEL_BOOT_ID_BYTES] = {0};
-    uint64_t inode = 0;
+    int64_t offset = 0;
     struct lh_error error;
     assert_true(lh_kernel_boot_id(id, &error));
     assert_true(lh_kernel_boot_id(again, &error));
     assert_memory_equal(id, again, sizeof(id));
     assert_memory_not_equal(id, zero, sizeof(id));
-    assert_true(lh_time_namespace(&inode, &error));
+    assert_true(lh_boottime_offset(&offset, &error));
     assert_true(lh_clock_realtime_ns() > INT64_C(1600000000) * LH_NS_PER_S);
 }
 
@@ -129,7 +197,8 @@ int main(void)
         cmocka_unit_test(the_same_or_a_later_reading_follows),
         cmocka_unit_test(an_earlier_reading_aborts_and_says_why),
         cmocka_unit_test(the_boot_id_parses_exactly),
-        cmocka_unit_test(the_time_namespace_parses_exactly),
+        cmocka_unit_test(the_boottime_offset_parses_exactly),
+        cmocka_unit_test(the_offset_is_that_of_this_process),
         cmocka_unit_test(this_machine_has_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
