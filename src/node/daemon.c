@@ -23,6 +23,7 @@
 
 #define EXIT_TROUBLE 1
 #define STORE_PATIENCE_MS 2000
+#define RELOAD_LOG_EVERY_MS 1000
 
 #define NOT_ARMED ((struct lh_instant){-1})
 
@@ -43,6 +44,7 @@ struct daemon {
     uv_prepare_t before_sleep;
     uv_check_t after_sleep;
     uv_signal_t signals[3];
+    struct lh_log_limit reloaded_limit, kept_limit, open_limit;
     bool stopping;
     int exit_code;
 };
@@ -242,19 +244,30 @@ static void on_store_trouble(void *context, const char *reason)
 
 // --- signals ---
 
+// Whoever sends HUP wants to see what came of it, whoever sends it without end must not fill a disk.
+static bool is_due(struct daemon *daemon, struct lh_log_limit *limit, uint64_t *ret_missed)
+{
+    return lh_log_every(limit, world_now(daemon), lh_ms(RELOAD_LOG_EVERY_MS), ret_missed);
+}
+
 static void reload(struct daemon *daemon)
 {
+    uint64_t missed = 0;
     struct lh_error warning = {""};
     struct lh_error error;
     lh_notify_reloading();
     if (lh_keyring_reload(daemon->config->keyring, &daemon->keyring, &warning, &error)) {
         lh_udp_rekey(&daemon->udp, &daemon->keyring);
-        lh_log(LH_LOG_INFO, "keyring-reloaded", "keys=%zu", daemon->keyring.key_count);
-    } else {
-        lh_log(LH_LOG_ERROR, "keyring-kept", "reason=%s", error.text);
+        if (is_due(daemon, &daemon->reloaded_limit, &missed))
+            lh_log(LH_LOG_INFO, "keyring-reloaded", "keys=%zu also=%llu", daemon->keyring.key_count,
+                   (unsigned long long)missed);
+    } else if (is_due(daemon, &daemon->kept_limit, &missed)) {
+        lh_log(LH_LOG_ERROR, "keyring-kept", "reason=%s also=%llu", error.text,
+               (unsigned long long)missed);
     }
-    if (warning.text[0] != '\0')
-        lh_log(LH_LOG_WARN, "keyring-open", "reason=%s", warning.text);
+    if (warning.text[0] != '\0' && is_due(daemon, &daemon->open_limit, &missed))
+        lh_log(LH_LOG_WARN, "keyring-open", "reason=%s also=%llu", warning.text,
+               (unsigned long long)missed);
     lh_notify_ready();
 }
 

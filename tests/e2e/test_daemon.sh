@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 52
+plan 54
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -123,6 +123,21 @@ mkfifo "$dir/keyring"
 signal 2 HUP
 check 'nor a keyring later' logged 2 'event=keyring-kept reason="'"$dir/keyring"': not a regular file'
 check 'and the node goes on' listens 2
+# hup_often: 50 at once, each of which is taken before the next; true if few of them were told.
+kept_count() { grep -c 'event=keyring-kept' "$dir/2.log"; }
+hup_often() {
+    local before i
+    before=$(kept_count)
+    for ((i = 0; i < 50; i++)); do
+        signal 2 HUP
+        listens 2
+    done
+    [ $(($(kept_count) - before)) -le 25 ]
+}
+check 'which does not tell each of many signals' hup_often
+for_ms 1000
+signal 2 HUP
+check 'but how many it did not' eventually 5 grep -q 'keyring-kept.*also=[1-9]' "$dir/2.log"
 rm "$dir/keyring"
 mv "$dir/keyring.good" "$dir/keyring"
 configure 1 max-ttl=2s clean-restart=on state-dir="$dir"
