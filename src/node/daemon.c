@@ -45,6 +45,7 @@ struct daemon {
     uv_check_t after_sleep;
     uv_signal_t signals[3];
     struct lh_log_limit reloaded_limit, kept_limit, open_limit;
+    uint64_t log_lines_dropped; // as of the last turn
     bool stopping;
     int exit_code;
 };
@@ -202,6 +203,7 @@ static void on_before_sleep(uv_prepare_t *prepare)
     struct daemon *daemon = prepare->data;
     flush(daemon);
     arm(daemon);
+    daemon->log_lines_dropped = lh_log_dropped();
 }
 
 static void on_after_sleep(uv_check_t *check)
@@ -402,6 +404,7 @@ static void show_counters(const struct daemon *daemon)
     lh_udp_show_counters(&daemon->udp, host);
     lh_host_show_counter(host, "connections-turned-away", &daemon->clients.turned_away);
     lh_host_show_counter(host, "connections-let-go", &daemon->clients.let_go);
+    lh_host_show_counter(host, "log-lines-dropped", &daemon->log_lines_dropped);
 }
 
 static bool start(struct daemon *daemon, const char *version, struct lh_error *error)

@@ -1,8 +1,12 @@
-// Rendering of log lines: see log.h. The format is walked here instead of by vsnprintf, because
-// only then is it known where an argument ends and a field begins.
+// Rendering and writing of log lines: see log.h. The format is walked here instead of by vsnprintf,
+// because only then is it known where an argument ends and a field begins. A line is written at
+// once or dropped and counted: whoever reads standard error must not be able to stop the daemon.
 #include "node/log.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +26,13 @@ static struct {
     int file;
     enum lh_log_style style;
     _Atomic(enum lh_log_level) level;
-} state = {.file = STDERR_FILENO, .style = LH_LOG_TIMED, .level = LH_LOG_INFO};
+    pthread_mutex_t mutex;     // held from asking for room until it is used
+    uint64_t untold;           // lines dropped since the last that was written
+    _Atomic(uint64_t) dropped; // ever
+} state = {.file = STDERR_FILENO,
+           .style = LH_LOG_TIMED,
+           .level = LH_LOG_INFO,
+           .mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const struct {
     const char *name;
@@ -286,15 +296,50 @@ size_t lh_log_format(char *out, size_t capacity, enum lh_log_style style, int64_
     return line.used + strlen(end);
 }
 
+// A pipe that says POLLOUT takes PIPE_BUF bytes without waiting. O_NONBLOCK would do so too, but for
+// every process that has the same standard error.
+static bool write_at_once(const char *line, size_t size)
+{
+    _Static_assert(LH_LOG_LINE_MAX <= PIPE_BUF, "a line is one write that does not wait");
+    struct pollfd file = {.fd = state.file, .events = POLLOUT};
+    return poll(&file, 1, 0) == 1 && (file.revents & POLLOUT) != 0 &&
+           write(state.file, line, size) == (ssize_t)size;
+}
+
+// True unless lines were dropped and not even that can be written.
+static bool tell_dropped(void)
+{
+    char line[LH_LOG_LINE_MAX];
+    struct text text = {.bytes = line, .capacity = sizeof(line)};
+    char fields[64];
+    if (state.untold == 0)
+        return true;
+    render_start(&text, state.style, lh_clock_realtime_ns(), LH_LOG_WARN);
+    snprintf(fields, sizeof(fields), " event=log-lines-dropped lines=%" PRIu64 "\n", state.untold);
+    append_string(&text, fields);
+    if (!write_at_once(line, text.used))
+        return false;
+    state.untold = 0;
+    return true;
+}
+
 static void write_line(enum lh_log_level level, const char *event, const char *format,
                        va_list arguments)
 {
     char line[LH_LOG_LINE_MAX];
     const size_t size = lh_log_format(line, sizeof(line), state.style, lh_clock_realtime_ns(),
                                       level, event, format, arguments);
-    // There is nobody to tell that the log itself cannot be written.
-    const ssize_t written = write(state.file, line, size);
-    (void)written;
+    pthread_mutex_lock(&state.mutex);
+    if (!tell_dropped() || !write_at_once(line, size)) {
+        state.untold++;
+        atomic_fetch_add_explicit(&state.dropped, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+uint64_t lh_log_dropped(void)
+{
+    return atomic_load_explicit(&state.dropped, memory_order_relaxed);
 }
 
 void lh_log_write(enum lh_log_level level, const char *event, const char *format, ...)

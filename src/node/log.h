@@ -6,6 +6,10 @@
 // The format is one key=value a field, separated by single spaces. A value is quoted when it needs
 // it, decided after the arguments are in place, so nothing a client or a peer sent can begin a
 // field or a line. Under the journal a line begins with its priority; elsewhere with the time.
+//
+// Nothing waits for the log: a line that standard error does not take at once, because it is a pipe
+// that nobody reads or a full disk, is dropped, and the next that is written comes behind
+// event=log-lines-dropped lines=N.
 #ifndef LH_NODE_LOG_H
 #define LH_NODE_LOG_H
 
@@ -47,6 +51,9 @@ void lh_log_write(enum lh_log_level level, const char *event, const char *format
 
 // A message without fields.
 void lh_log_event(enum lh_log_level level, const char *event);
+
+// How many lines were dropped since the process started; any thread.
+uint64_t lh_log_dropped(void);
 
 // Keeps one kind of message from flooding the log. Zero-initialised; one for each kind, or kind and
 // peer.

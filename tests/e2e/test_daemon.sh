@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 54
+plan 59
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -154,3 +154,20 @@ signal 1 HUP
 check 'its descriptors 0 to 2 are /dev/null' eval '
     [ "$(readlink /proc/${pid[1]}/fd/[012] | sort | uniq -c | tr -s " ")" = " 3 /dev/null" ]'
 check 'and it ends in order' stop 1
+
+# --- a log that nobody reads ---
+mkfifo "$dir/log"
+exec {reader}<>"$dir/log"
+ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" --log-level debug 2>"$dir/log" &
+pid[1]=$!
+check 'a node whose log is a pipe' eval 'eventually 10 listens 1 && serving 1 2 3'
+dropped() {
+    lease 1 ACQUIRE unread TTL 50ms HOLDER h
+    [ "$(counter_of 1 log-lines-dropped)" -gt 0 ]
+}
+check 'that nobody reads' eventually 60 dropped
+check 'serves on' acquires 1 unread TTL 1s
+read_some() { dd bs=65536 count=1 status=none <&"$reader" >>"$dir/1.log"; }
+check 'and once it is read tells how many lines are gone' eventually 10 eval '
+    read_some; lease 1 ACQUIRE unread TTL 50ms HOLDER h; grep -q "event=log-lines-dropped lines=[1-9]" "$dir/1.log"'
+check 'TERM ends it' stop 1

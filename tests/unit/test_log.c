@@ -1,8 +1,10 @@
 // Log lines: fields stay fields whatever is put into them, and nothing floods the log.
 #include "node/log.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -194,6 +196,77 @@ static void a_kind_is_due_once_in_its_interval(void **state)
     assert_int_equal(missed, 0);
 }
 
+// How many bytes a pipe holds until it takes no more.
+static size_t fill(int file)
+{
+    static const char bytes[4096];
+    size_t size = 0;
+    fcntl(file, F_SETFL, O_NONBLOCK);
+    for (ssize_t part = 0; part >= 0; size += part > 0 ? (size_t)part : 0)
+        part = write(file, bytes, sizeof(bytes));
+    fcntl(file, F_SETFL, 0);
+    return size;
+}
+
+static void drain(int file, size_t size)
+{
+    char bytes[4096];
+    while (size > 0) {
+        const ssize_t part = read(file, bytes, size < sizeof(bytes) ? size : sizeof(bytes));
+        assert_true(part > 0);
+        size -= (size_t)part;
+    }
+}
+
+static void lines_that_nobody_takes_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    int ends[2];
+    const uint64_t before = lh_log_dropped();
+    assert_int_equal(pipe(ends), 0);
+    unsetenv("JOURNAL_STREAM");
+    lh_log_open(ends[1], LH_LOG_INFO);
+    const size_t size = fill(ends[1]);
+    alarm(10); // which ends a test that waits for a reader
+    lh_log_event(LH_LOG_INFO, "lost");
+    lh_log(LH_LOG_ERROR, "lost", "a=%d", 1);
+    lh_log_event(LH_LOG_DEBUG, "hidden");
+    alarm(0);
+    assert_int_equal(lh_log_dropped() - before, 2);
+
+    drain(ends[0], size);
+    lh_log_event(LH_LOG_INFO, "shown");
+    assert_true(read_line(ends[0]) > 0);
+    const char *second = strchr(line, '\n') + 1;
+    assert_memory_equal(line, "time=", 5);
+    assert_non_null(strstr(line, "Z level=warn event=log-lines-dropped lines=2\n"));
+    assert_true(strstr(line, "lines=2\n") < second);
+    assert_non_null(strstr(second, "Z level=info event=shown\n"));
+    lh_log_event(LH_LOG_INFO, "again");
+    read_line(ends[0]);
+    assert_null(strstr(line, "dropped"));
+    assert_int_equal(lh_log_dropped() - before, 2);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void a_log_without_a_reader_or_a_file_is_counted_too(void **state)
+{
+    (void)state;
+    int ends[2];
+    const uint64_t before = lh_log_dropped();
+    assert_int_equal(pipe(ends), 0);
+    signal(SIGPIPE, SIG_IGN);
+    lh_log_open(ends[1], LH_LOG_INFO);
+    close(ends[0]);
+    lh_log_event(LH_LOG_INFO, "lost");
+    assert_int_equal(lh_log_dropped() - before, 1);
+    close(ends[1]);
+    lh_log_event(LH_LOG_INFO, "lost");
+    assert_int_equal(lh_log_dropped() - before, 2);
+    signal(SIGPIPE, SIG_DFL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +279,8 @@ int main(void)
         cmocka_unit_test(the_level_decides_what_is_written),
         cmocka_unit_test(the_priority_is_written_only_to_the_journal),
         cmocka_unit_test(a_kind_is_due_once_in_its_interval),
+        cmocka_unit_test(lines_that_nobody_takes_are_dropped_and_counted),
+        cmocka_unit_test(a_log_without_a_reader_or_a_file_is_counted_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
