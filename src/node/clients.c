@@ -1,18 +1,11 @@
 // Client connections: see clients.h.
 #include "node/clients.h"
 
-#include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "node/log.h"
-
-static const char full_text[] = "-ERR max number of clients reached\r\n";
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -188,171 +181,52 @@ static struct lh_client *client_new(struct lh_clients *clients)
     return client;
 }
 
-static void on_turned_away(uv_handle_t *handle)
+static void on_arrival(void *context, int file, bool is_tcp)
 {
-    free(handle);
-}
-
-// Says why in one line and ends; nothing is kept of it.
-static void turn_away(struct lh_clients *clients, uv_stream_t *listener)
-{
-    uv_pipe_t *stranger =
-        malloc(sizeof(uv_tcp_t) > sizeof(uv_pipe_t) ? sizeof(uv_tcp_t) : sizeof(uv_pipe_t));
-    clients->turned_away++;
-    if (stranger == NULL)
-        return;
-    if (listener->type == UV_TCP)
-        uv_tcp_init(listener->loop, (uv_tcp_t *)(void *)stranger);
-    else
-        uv_pipe_init(listener->loop, stranger, 0);
-    if (uv_accept(listener, (uv_stream_t *)stranger) == 0) {
-        uv_buf_t buffer = uv_buf_init((char *)full_text, sizeof full_text - 1);
-        uv_try_write((uv_stream_t *)stranger, &buffer, 1);
-    }
-    uv_close((uv_handle_t *)stranger, on_turned_away);
-}
-
-static void on_connection(uv_stream_t *listener, int status)
-{
-    struct lh_clients *clients = listener->data;
-    if (status != 0)
-        return;
+    struct lh_clients *clients = context;
     struct lh_client *client = client_new(clients);
     if (client == NULL) {
-        turn_away(clients, listener);
+        clients->turned_away++;
+        lh_listen_turn_away(file);
         return;
     }
-    if (listener->type == UV_TCP) {
-        uv_tcp_init(listener->loop, &client->as.tcp);
+    int code = 0;
+    if (is_tcp) {
+        uv_tcp_init(clients->loop, &client->as.tcp);
+        code = uv_tcp_open(&client->as.tcp, file);
     } else {
-        uv_pipe_init(listener->loop, &client->as.pipe, 0);
+        uv_pipe_init(clients->loop, &client->as.pipe, 0);
+        code = uv_pipe_open(&client->as.pipe, file);
     }
     client->as.handle.data = client;
     lh_driver_open(clients->driver, client->session);
-    if (uv_accept(listener, &client->as.stream) != 0) {
+    if (code != 0) {
+        close(file);
         end(client);
         return;
     }
-    if (listener->type == UV_TCP)
+    if (is_tcp)
         uv_tcp_nodelay(&client->as.tcp, 1);
     clients->accepted++;
     read_on(client);
-}
-
-// A socket file nobody listens at is left over from a daemon that was killed; one that answers is
-// in use.
-static bool clear_socket_path(const char *path, struct lh_error *error)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct stat status;
-    if (lstat(path, &status) != 0)
-        return true;
-    if (!S_ISSOCK(status.st_mode))
-        return lh_error_set(
-            error, "socket = %s exists and is not a socket: remove it, or name another", path);
-    if (strlen(path) >= sizeof address.sun_path)
-        return lh_error_set(error,
-                            "socket = %s is longer than the %zu bytes a socket path may have", path,
-                            sizeof address.sun_path - 1);
-    strcpy(address.sun_path, path);
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (probe < 0)
-        return lh_error_set(error, "socket = %s cannot be looked at: %s", path, strerror(errno));
-    int answer = connect(probe, (const struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
-    close(probe);
-    if (answer == 0 || answer == EAGAIN)
-        return lh_error_set(error, "another daemon listens at socket = %s: give each its own",
-                            path);
-    if (answer != ECONNREFUSED)
-        return lh_error_set(error,
-                            "socket = %s exists, and whether another daemon listens there cannot "
-                            "be told: %s: remove it if none does, or name another",
-                            path, strerror(answer));
-    unlink(path);
-    return true;
-}
-
-// libuv says "permission denied" of a directory that is not there.
-static bool cannot_listen(const char *path, int code, struct lh_error *error)
-{
-    char copy[LH_CONFIG_PATH_BYTES];
-    struct stat status;
-    snprintf(copy, sizeof copy, "%s", path);
-    const char *directory = dirname(copy);
-    if (stat(directory, &status) != 0)
-        return lh_error_set(error,
-                            "cannot listen at socket = %s: its directory %s: %s; make it, or name "
-                            "another",
-                            path, directory, strerror(errno));
-    return lh_error_set(error, "cannot listen at socket = %s: %s; its directory must be writable",
-                        path, uv_strerror(code));
-}
-
-static bool listen_pipe(struct lh_clients *clients, uv_loop_t *loop,
-                        const struct lh_node_config *config, struct lh_error *error)
-{
-    if (!clear_socket_path(config->socket, error))
-        return false;
-    uv_pipe_init(loop, &clients->pipe, 0);
-    clients->pipe.data = clients;
-    mode_t before = umask(0777 & ~config->socket_mode);
-    int code = uv_pipe_bind(&clients->pipe, config->socket);
-    umask(before);
-    if (code == 0)
-        code = uv_listen((uv_stream_t *)&clients->pipe, 1024, on_connection);
-    if (code == 0 && chmod(config->socket, config->socket_mode) != 0)
-        code = uv_translate_sys_error(errno);
-    if (code != 0)
-        return cannot_listen(config->socket, code, error);
-    clients->pipe_open = true;
-    clients->socket_path = config->socket;
-    return true;
-}
-
-static bool listen_tcp(struct lh_clients *clients, uv_loop_t *loop,
-                       const struct lh_node_config *config, struct lh_error *error)
-{
-    if (config->client_listen.port == 0)
-        return true;
-    struct lh_address address = config->client_listen;
-    if (!lh_address_resolve(&address, error))
-        return false;
-    uv_tcp_init(loop, &clients->tcp);
-    clients->tcp.data = clients;
-    int code = uv_tcp_bind(&clients->tcp, (const struct sockaddr *)&address.socket, 0);
-    if (code == 0)
-        code = uv_listen((uv_stream_t *)&clients->tcp, 1024, on_connection);
-    if (code != 0) {
-        char text[LH_ADDRESS_TEXT_MAX];
-        lh_address_format(&address, text);
-        return lh_error_set(error, "cannot listen at client-listen = %s: %s", text,
-                            uv_strerror(code));
-    }
-    clients->tcp_open = true;
-    return true;
 }
 
 bool lh_clients_open(struct lh_clients *clients, uv_loop_t *loop,
                      const struct lh_node_config *config, struct lh_driver *driver,
                      struct lh_error *error)
 {
+    clients->loop = loop;
     clients->driver = driver;
     clients->capacity = config->max_clients;
     clients->pool = calloc(config->max_clients, sizeof *clients->pool);
     if (clients->pool == NULL)
         return lh_error_set(error, "no memory for max-clients = %u", config->max_clients);
-    return listen_pipe(clients, loop, config, error) && listen_tcp(clients, loop, config, error);
+    return lh_listen_open(&clients->listeners, loop, config, on_arrival, clients, error);
 }
 
 void lh_clients_close(struct lh_clients *clients)
 {
-    if (clients->pipe_open) {
-        uv_close((uv_handle_t *)&clients->pipe, NULL);
-        unlink(clients->socket_path);
-    }
-    if (clients->tcp_open)
-        uv_close((uv_handle_t *)&clients->tcp, NULL);
-    clients->pipe_open = clients->tcp_open = false;
+    lh_listen_close(&clients->listeners);
     for (uint32_t i = 0; i < clients->used; i++)
         if (clients->pool[i].open)
             end(&clients->pool[i]);

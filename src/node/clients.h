@@ -1,6 +1,5 @@
-// Client connections: a Unix socket with file permissions and, if configured, loopback TCP. This
-// file moves bytes; the host's sessions understand them. A client that does not read what it is
-// sent is let go.
+// Client connections. This file moves bytes; the host's sessions understand them. A client that does
+// not read what it is sent is let go.
 #ifndef LH_NODE_CLIENTS_H
 #define LH_NODE_CLIENTS_H
 
@@ -8,6 +7,7 @@
 
 #include "host/driver.h"
 #include "node/config.h"
+#include "node/listen.h"
 
 #define LH_CLIENT_PENDING_MAX (1 << 20) // bytes not yet read by a client before it is let go
 
@@ -33,11 +33,9 @@ struct lh_client {
 };
 
 struct lh_clients {
-    uv_pipe_t pipe;
-    uv_tcp_t tcp;
-    bool tcp_open, pipe_open;
+    struct lh_listeners listeners;
+    uv_loop_t *loop;
     struct lh_driver *driver;
-    const char *socket_path;
     struct lh_client *pool;
     uint32_t capacity, used, free, dirty;
     uint64_t accepted, turned_away, let_go;

@@ -20,10 +20,12 @@
 #include "node/store.h"
 #include "node/udp.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 #define EXIT_TROUBLE 1
 #define STORE_PATIENCE_MS 2000
 #define RELOAD_LOG_EVERY_MS 1000
+#define OWN_FILES 32 // open at once beside those of clients: 20, a keyring, looking up names
 
 #define NOT_ARMED ((struct lh_instant){-1})
 
@@ -379,6 +381,26 @@ static bool load_keyring(struct daemon *daemon, struct lh_error *error)
     return true;
 }
 
+// Each client takes a descriptor. If there cannot be as many, fewer are served, and those that are too
+// many are turned away in words.
+static bool make_room_for_clients(struct lh_node_config *config, struct lh_error *error)
+{
+    const uint64_t limit = lh_file_raise_limit((uint64_t)config->max_clients + OWN_FILES);
+    if (limit <= OWN_FILES)
+        return lh_error_set(error,
+                            "at most %llu files may be open, which leaves none for clients: raise "
+                            "the hard limit (ulimit -Hn, LimitNOFILE=) to max-clients + %d",
+                            (unsigned long long)limit, OWN_FILES);
+    if (limit - OWN_FILES >= config->max_clients)
+        return true;
+    const uint32_t room = (uint32_t)(limit - OWN_FILES);
+    lh_log(LH_LOG_WARN, "max-clients-lowered", "from=%u to=%u open-files=%llu remedy=%s",
+           config->max_clients, room, (unsigned long long)limit,
+           "raise the hard limit of open files (ulimit -Hn, LimitNOFILE=), or lower max-clients");
+    config->max_clients = room;
+    return true;
+}
+
 static void start_turns(struct daemon *daemon)
 {
     static const int numbers[3] = {SIGTERM, SIGINT, SIGHUP};
@@ -404,12 +426,15 @@ static void show_counters(const struct daemon *daemon)
     lh_udp_show_counters(&daemon->udp, host);
     lh_host_show_counter(host, "connections-turned-away", &daemon->clients.turned_away);
     lh_host_show_counter(host, "connections-let-go", &daemon->clients.let_go);
+    lh_host_show_counter(host, "accepts-failed", &daemon->clients.listeners.failed);
     lh_host_show_counter(host, "log-lines-dropped", &daemon->log_lines_dropped);
 }
 
 static bool start(struct daemon *daemon, const char *version, struct lh_error *error)
 {
-    const struct lh_node_config *config = daemon->config;
+    struct lh_node_config *config = daemon->config;
+    if (!make_room_for_clients(config, error))
+        return false;
     daemon->timer_file = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (daemon->timer_file < 0)
         return lh_error_set(error, "no BOOTTIME timer from the kernel: %s", strerror(errno));
@@ -462,8 +487,7 @@ int lh_daemon_run(struct lh_node_config *config, const char *version, struct lh_
     uv_loop_init(&daemon.loop);
     if (!start(&daemon, version, error)) {
         lh_store_close(daemon.store, lh_ms(STORE_PATIENCE_MS));
-        if (daemon.clients.pipe_open)
-            unlink(config->socket);
+        lh_listen_close(&daemon.clients.listeners);
         return EXIT_TROUBLE;
     }
     lh_log(LH_LOG_INFO, "listening", "node=%u members=%zu socket=%s", config->node,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,4 +36,16 @@ int lh_file_open(const char *path, int flags, const char **ret_reason)
     close(file);
     errno = EINVAL;
     return -1;
+}
+
+uint64_t lh_file_raise_limit(uint64_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return wanted; // forbidden to ask: nothing is known against it
+    const rlim_t before = limit.rlim_cur;
+    if (before >= wanted)
+        return before;
+    limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }

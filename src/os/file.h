@@ -6,6 +6,7 @@
 #define LH_OS_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 // Puts /dev/null where descriptors 0 to 2 are closed, or a socket or a database would be taken for
 // the terminal: such that reading the one and writing to the others fails, as when it was closed.
@@ -15,5 +16,9 @@ bool lh_file_fill_standard(void);
 // open(2) of a regular file with O_CLOEXEC; what is new has mode 0666 less the umask. Returns the
 // descriptor, or -1 with errno and with the reason in words.
 int lh_file_open(const char *path, int flags, const char **ret_reason);
+
+// Raises the limit of open files to `wanted` or, if that is less, to the most that is allowed. Never
+// lowers it. Returns how many may be open from now on.
+uint64_t lh_file_raise_limit(uint64_t wanted);
 
 #endif

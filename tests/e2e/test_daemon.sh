@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 59
+plan 68
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -171,3 +171,49 @@ read_some() { dd bs=65536 count=1 status=none <&"$reader" >>"$dir/1.log"; }
 check 'and once it is read tells how many lines are gone' eventually 10 eval '
     read_some; lease 1 ACQUIRE unread TTL 50ms HOLDER h; grep -q "event=log-lines-dropped lines=[1-9]" "$dir/1.log"'
 check 'TERM ends it' stop 1
+
+# --- out of descriptors ---
+# crowd COUNT: that many connections at node 1, which stay until `disperse`; $served and $turned are how many were.
+crowd() {
+    local words
+    coproc CROWD { "$tools/resp" "$dir/1.sock" crowd "$1"; }
+    crowd_pid=$CROWD_PID
+    read -rt 60 -a words <&"${CROWD[0]}"
+    served=${words[0]} turned=${words[2]}
+    echo "# served $served, turned away $turned"
+}
+disperse() {
+    eval "exec ${CROWD[1]}>&-"
+    wait "$crowd_pid"
+}
+limited() { # SOFT:HARD MAX_CLIENTS
+    configure 1 max-ttl=2s max-clients="$2"
+    around=(prlimit --nofile="$1")
+    start 1
+    around=()
+}
+check 'a soft limit below max-clients' limited 40:1000 100
+crowd 90
+check 'is raised: all are served' eval '[ "$served" = 90 ] && ! grep -q max-clients-lowered "$dir/1.log"'
+disperse
+stop 1
+check 'a hard limit below max-clients' limited 60:60 100
+check 'is told' logged 1 'event=max-clients-lowered from=100 to=28'
+crowd 90
+check 'some are served, and each of the others is told' eval '[ "$served" -ge 20 ] && [ $((served + turned)) = 90 ]'
+disperse
+stop 1
+configure 1 max-ttl=2s
+check 'a hard limit that leaves nothing' eval '
+    ! out=$(ip netns exec n1 prlimit --nofile=32:32 "$leaseholdd" --config "$dir/1.conf" 2>&1) && has "LimitNOFILE="'
+limited 1000:1000 100
+prlimit --pid "${pid[1]}" --nofile=30:1000
+crowd 90
+check 'a limit that is lowered later: each is served or told' eval '[ "$turned" -ge 60 ] && [ $((served + turned)) = 90 ]'
+check 'which is logged once, and counted' eval '
+    [ "$(grep -c event=accept-failed "$dir/1.log")" = 1 ] && [ "$(counter_of 1 accepts-failed)" = "$turned" ]'
+disperse
+prlimit --pid "${pid[1]}" --nofile=1000:1000
+crowd 90
+check 'and raised again: all are served' [ "$served" = 90 ]
+disperse

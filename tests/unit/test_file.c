@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -150,6 +151,33 @@ static void a_directory_is_refused(void **state)
     assert_string_equal(reason, strerror(EISDIR));
 }
 
+// In a child with these limits: 0 if what is returned and what holds then are `expected`.
+static int raise_in_child(rlim_t soft, rlim_t hard, uint64_t wanted, uint64_t expected)
+{
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        struct rlimit limit = {soft, hard};
+        int wrong = setrlimit(RLIMIT_NOFILE, &limit) != 0;
+        wrong |= lh_file_raise_limit(wanted) != expected;
+        wrong |= getrlimit(RLIMIT_NOFILE, &limit) != 0;
+        _exit(wrong || limit.rlim_cur != expected || limit.rlim_max != hard);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void the_limit_is_raised_as_far_as_it_may_be(void **state)
+{
+    (void)state;
+    assert_int_equal(raise_in_child(50, 100, 49, 50), 0);
+    assert_int_equal(raise_in_child(50, 100, 50, 50), 0);
+    assert_int_equal(raise_in_child(50, 100, 51, 51), 0);
+    assert_int_equal(raise_in_child(50, 100, 100, 100), 0);
+    assert_int_equal(raise_in_child(50, 100, 101, 100), 0);
+    assert_int_equal(raise_in_child(100, 100, 101, 100), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +187,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_fifo_is_refused_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_socket_and_a_device_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_directory_is_refused, set_up, tear_down),
+        cmocka_unit_test(the_limit_is_raised_as_far_as_it_may_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
