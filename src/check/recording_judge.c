@@ -501,13 +501,16 @@ static bool judge_network(struct judge *judge, const struct lh_recorded **ret_ev
 bool lh_recording_judge(const struct lh_recording *recording, const struct lh_recorded **ret_event,
                         char ret_why[256])
 {
+    struct name *const names = calloc(recording->names, sizeof *names);
+    uint32_t *const answer_of = calloc(recording->count + 1, sizeof *answer_of);
+    uint64_t *const used = calloc(recording->names, sizeof *used);
     struct judge judge = {.recording = recording,
-                          .names = calloc(recording->names, sizeof *judge.names),
-                          .answer_of = calloc(recording->count + 1, sizeof *judge.answer_of),
-                          .used = calloc(recording->names, sizeof *judge.used),
+                          .names = names,
+                          .answer_of = answer_of,
+                          .used = used,
                           .quorum = (uint32_t)__builtin_popcountll(recording->nodes) / 2 + 1};
     *ret_event = NULL;
-    bool allowed = judge.names != NULL && judge.answer_of != NULL && judge.used != NULL;
+    bool allowed = names != NULL && answer_of != NULL && used != NULL;
     for (judge.node = 1; judge.node < NODES && allowed; judge.node++) {
         if (recording->recorders & bit(judge.node))
             allowed = judge_node(&judge, ret_event);
@@ -515,8 +518,8 @@ bool lh_recording_judge(const struct lh_recording *recording, const struct lh_re
     allowed = allowed && judge_network(&judge, ret_event);
     if (judge.why != NULL)
         snprintf(ret_why, 256, "%s", judge.why);
-    free(judge.names);
-    free(judge.answer_of);
-    free(judge.used);
+    free(names);
+    free(answer_of);
+    free(used);
     return allowed;
 }

@@ -68,9 +68,13 @@ static void edit(unsigned line, const char *from, const char *to)
 // Leaves a line out, and numbers those behind it again.
 static void leave_out(unsigned line)
 {
-    unsigned n;
-    unsigned node;
-    assert_int_equal(sscanf(lines[line], "{\"node\":%u,\"n\":%u", &node, &n), 2);
+    static const char start[] = "{\"node\":";
+    static const char middle[] = ",\"n\":";
+    assert_memory_equal(lines[line], start, strlen(start));
+    char *rest;
+    const unsigned node = (unsigned)strtoul(lines[line] + strlen(start), &rest, 10);
+    assert_memory_equal(rest, middle, strlen(middle));
+    unsigned n = (unsigned)strtoul(rest + strlen(middle), NULL, 10);
     memmove(lines[line], lines[line + 1], (size_t)(--count - line) * SIZE);
     for (; line < count; line++, n++) {
         char old[32];
