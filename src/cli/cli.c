@@ -1,9 +1,7 @@
 // The program's front: the one table of subcommands, the short help, and what is said to a mistyped
 // word.
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "check/check.h"
 #include "check/trace_check.h"
@@ -99,19 +97,9 @@ static int version_command(int argc, char **argv)
     return lh_output_end("version");
 }
 
-// A descriptor that was closed at the start would be the next socket's, and what is printed would
-// go there. In its place comes one that can be neither read nor written.
-static void fill_standard_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-}
-
 int lh_cli_main(const char *version, int argc, char **argv)
 {
     program_version = version;
-    fill_standard_descriptors();
     if (argc < 2) {
         print_help(stderr);
         return LH_EXIT_USAGE;

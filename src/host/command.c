@@ -2,6 +2,7 @@
 // command.h. The rows of LEASE stand first, since they are what is asked for most.
 #include "host/command.h"
 
+#include "base/nearest.h"
 #include "base/text.h"
 
 #define READS LH_COMMAND_READS
@@ -196,33 +197,11 @@ const struct lh_command *lh_command_find(struct lh_slice name, struct lh_slice s
 #define WORD_BYTES_MAX 16
 #define SLIPS_MAX 2
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
+static struct lh_slice lower(struct lh_slice word, uint8_t buffer[WORD_BYTES_MAX])
 {
-    unsigned ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-// How many letters are too many, too few, wrong or swapped with their neighbour: the optimal string
-// alignment distance of two words of at most WORD_BYTES_MAX bytes.
-static unsigned slips(struct lh_slice typed, struct lh_slice word)
-{
-    unsigned rows[3][WORD_BYTES_MAX + 1];
-    for (unsigned j = 0; j <= word.size_bytes; j++)
-        rows[0][j] = j;
-    for (unsigned i = 1; i <= typed.size_bytes; i++) {
-        unsigned *row = rows[i % 3];
-        const unsigned *above = rows[(i + 2) % 3];
-        row[0] = i;
-        for (unsigned j = 1; j <= word.size_bytes; j++) {
-            uint8_t a = lh_ascii_lower(typed.data[i - 1]);
-            uint8_t b = lh_ascii_lower(word.data[j - 1]);
-            row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a != b));
-            if (i > 1 && j > 1 && a == lh_ascii_lower(word.data[j - 2]) &&
-                lh_ascii_lower(typed.data[i - 2]) == b)
-                row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1, row[j]);
-        }
-    }
-    return rows[typed.size_bytes % 3][word.size_bytes];
+    for (size_t i = 0; i < word.size_bytes; i++)
+        buffer[i] = lh_ascii_lower(word.data[i]);
+    return lh_slice_of(buffer, word.size_bytes);
 }
 
 int lh_command_nearest(struct lh_slice typed, const struct lh_slice *words, size_t count)
@@ -230,12 +209,14 @@ int lh_command_nearest(struct lh_slice typed, const struct lh_slice *words, size
     unsigned most = (unsigned)typed.size_bytes / 3; // of a short word little would be left
     unsigned fewest = (most < SLIPS_MAX ? most : SLIPS_MAX) + 1;
     int nearest = -1;
+    uint8_t buffers[2][WORD_BYTES_MAX];
     if (typed.size_bytes > WORD_BYTES_MAX)
         return -1;
+    struct lh_slice meant = lower(typed, buffers[0]);
     for (size_t i = 0; i < count; i++) {
         if (words[i].size_bytes == 0 || words[i].size_bytes > WORD_BYTES_MAX)
             continue;
-        unsigned found = slips(typed, words[i]);
+        unsigned found = (unsigned)lh_slips(meant, lower(words[i], buffers[1]));
         if (found < fewest && 2 * found < words[i].size_bytes) {
             fewest = found;
             nearest = (int)i;
