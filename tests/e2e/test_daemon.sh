@@ -147,7 +147,7 @@ check 'a node that saves its state' serving 1 2 3
 check 'does not wait for one either' eval 'stop 1 && logged 1 state-saved && [ -f "$dir/leasehold-1.state" ]'
 
 # --- nothing where standard input, output and errors should be ---
-ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" <&- >&- 2>&- &
+ip netns exec n1 bash -c 'exec "$@" <&- >&- 2>&-' closed "$leaseholdd" --config "$dir/1.conf" &
 pid[1]=$!
 check 'started with them closed it serves' eval 'eventually 10 listens 1 && serving 1 2 3 && acquires 1 closed TTL 1s'
 signal 1 HUP
