@@ -13,26 +13,9 @@
 #include <cmocka.h>
 
 #include "check/rows.h"
+#include "closed_config.h"
 
 enum { WALKS = 40, STEPS = 60 };
-
-static struct lh_check_config closed(const char *first, ...)
-{
-    struct lh_check_config config;
-    char error[LH_CHECK_ERROR_SIZE];
-    va_list arguments;
-    lh_check_config_default(&config, LH_CHECK_CLOSED);
-    va_start(arguments, first);
-    for (const char *at = first; at != NULL; at = va_arg(arguments, const char *)) {
-        if (strchr(at, '=') != NULL)
-            assert_true(lh_check_config_set(&config, at, error));
-        else
-            assert_true(lh_check_config_weaken(&config, at, error));
-    }
-    va_end(arguments);
-    assert_true(lh_check_config_validate(&config, error));
-    return config;
-}
 
 static struct lh_check_config everything(const char *proposers, const char *acceptors)
 {

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "captured.h"
 #include "check/options.h"
 #include "check/search.h"
 
@@ -34,23 +35,10 @@ static int run(const char *arguments)
 {
     char line[512];
     char *argv[MAX_ARGUMENTS];
+    char output[1];
     snprintf(line, sizeof line, "%s", arguments);
     const int argc = split(line, argv);
-    fflush(stdout);
-    fflush(stderr);
-    const int out = dup(1);
-    const int err = dup(2);
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(null, 1);
-    dup2(null, 2);
-    const int code = lh_check_command(argc, argv);
-    fflush(stdout);
-    dup2(out, 1);
-    dup2(err, 2);
-    close(out);
-    close(err);
-    close(null);
-    return code;
+    return captured(lh_check_command, argc, argv, output, sizeof output);
 }
 
 // The arguments are refused, and the message has these words in it.

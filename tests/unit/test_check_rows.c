@@ -16,6 +16,7 @@
 #include "check/describe.h"
 #include "check/lease_model.h"
 #include "check/trace.h"
+#include "closed_config.h"
 
 static void search(const struct lh_check_config *config, bool want_trace,
                    struct lh_search_result *ret_result)
@@ -93,24 +94,6 @@ static void a_trace_is_a_behaviour(void **state)
     lh_batch_close(&batch);
     lh_trace_close(&trace);
     lh_model_close(&model);
-}
-
-static struct lh_check_config closed(const char *first, ...)
-{
-    struct lh_check_config config;
-    char error[LH_CHECK_ERROR_SIZE];
-    va_list arguments;
-    lh_check_config_default(&config, LH_CHECK_CLOSED);
-    va_start(arguments, first);
-    for (const char *at = first; at != NULL; at = va_arg(arguments, const char *)) {
-        if (strchr(at, '=') != NULL)
-            assert_true(lh_check_config_set(&config, at, error));
-        else
-            assert_true(lh_check_config_weaken(&config, at, error));
-    }
-    va_end(arguments);
-    assert_true(lh_check_config_validate(&config, error));
-    return config;
 }
 
 static void expect_closed(struct lh_check_config config, enum lh_invariant invariant,

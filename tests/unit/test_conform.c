@@ -2,17 +2,16 @@
 // weakened rule and every planted bug is noticed, is tests/search/test_conform.c and tests/planted.
 #include "check/conform.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "captured.h"
 #include "check/check.h"
 #include "check/rows.h"
 
@@ -31,25 +30,7 @@ static int run(const char *arguments)
     snprintf(line, sizeof line, "%s", arguments);
     for (char *word = strtok_r(line, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
         argv[argc++] = word;
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    fflush(stdout);
-    const int out = dup(1);
-    const int err = dup(2);
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(fileno(file), 1);
-    dup2(null, 2);
-    const int code = lh_check_command(argc, argv);
-    fflush(stdout);
-    dup2(out, 1);
-    dup2(err, 2);
-    close(out);
-    close(err);
-    close(null);
-    rewind(file);
-    output[fread(output, 1, sizeof output - 1, file)] = '\0';
-    fclose(file);
-    return code;
+    return captured(lh_check_command, argc, argv, output, sizeof output);
 }
 
 #define SMALL                                                                                      \

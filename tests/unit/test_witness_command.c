@@ -1,16 +1,15 @@
 // The command line of `witness`: exit codes, and what it prints for people and for machines.
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "captured.h"
 #include "cli/command.h"
 
 static char output[262144];
@@ -26,25 +25,7 @@ static int run(const char *first, const char *second)
         argv[argc++] = strcpy(words[0], first);
     if (second != NULL)
         argv[argc++] = strcpy(words[1], second);
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    fflush(stdout);
-    const int out = dup(1);
-    const int err = dup(2);
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(fileno(file), 1);
-    dup2(null, 2);
-    const int code = lh_witness_command(argc, argv);
-    fflush(stdout);
-    dup2(out, 1);
-    dup2(err, 2);
-    close(out);
-    close(err);
-    close(null);
-    rewind(file);
-    output[fread(output, 1, sizeof output - 1, file)] = '\0';
-    fclose(file);
-    return code;
+    return captured(lh_witness_command, argc, argv, output, sizeof output);
 }
 
 static void all_pass(void **state)
