@@ -97,7 +97,7 @@ size_t lh_host_save(struct lh_host *host, struct lh_instant now,
     lh_writer_bytes(&writer, magic, sizeof magic);
     lh_writer_slice_u8(&writer, lh_slice_of(identity, identity_size));
     lh_writer_bytes(&writer, binding->kernel_boot_id, sizeof binding->kernel_boot_id);
-    lh_writer_u64(&writer, binding->time_namespace);
+    lh_writer_u64(&writer, (uint64_t)binding->boottime_offset_ns);
     lh_writer_u64(&writer, (uint64_t)now.ns);
     lh_writer_u64(&writer, host->machine.acceptors.floor);
     lh_writer_u64(&writer, host->machine.seen > host->machine.counter ? host->machine.seen
@@ -124,7 +124,7 @@ static bool read_header(struct lh_reader *reader, struct header *ret)
         memcpy(ret->identity, identity.data, identity.size_bytes);
     ret->identity_size = identity.size_bytes;
     lh_reader_bytes(reader, ret->binding.kernel_boot_id, sizeof ret->binding.kernel_boot_id);
-    ret->binding.time_namespace = lh_reader_u64(reader);
+    ret->binding.boottime_offset_ns = (int64_t)lh_reader_u64(reader);
     ret->saved_at = lh_reader_u64(reader);
     ret->floor = lh_reader_u64(reader);
     ret->counter = lh_reader_u64(reader);
@@ -145,7 +145,7 @@ static const char *unbound(const struct lh_host *host, struct lh_instant now,
         return "it was saved by another start, directory or configuration";
     if (memcmp(binding->kernel_boot_id, header->binding.kernel_boot_id,
                sizeof binding->kernel_boot_id) != 0 ||
-        binding->time_namespace != header->binding.time_namespace)
+        binding->boottime_offset_ns != header->binding.boottime_offset_ns)
         return "the machine was started again, or the clock is another one";
     if ((uint64_t)now.ns < header->saved_at)
         return "the clock is before the moment of the save";

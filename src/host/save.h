@@ -1,7 +1,7 @@
-// F4, clean restart: what a node that stops in order leaves behind in memory-backed storage, so
-// that the next start need not be silent and no lease is lost. It is believed only by the same
+// F4, clean restart: what a node that stops in order leaves behind for its next start, so
+// that it need not be silent and no lease is lost. It is believed only by the same
 // directory (its start number has not risen since), with the same members and timing, under the
-// same kernel boot and time namespace, and not before the moment of the save; the start number that
+// same kernel boot and offset of BOOTTIME, and not before the moment of the save; the start number that
 // rises before the first answer consumes it.
 #ifndef LH_HOST_SAVE_H
 #define LH_HOST_SAVE_H
@@ -11,7 +11,7 @@
 // Under which clock readings of this process mean the same as another's.
 struct lh_clock_binding {
     uint8_t kernel_boot_id[16];
-    uint64_t time_namespace;
+    int64_t boottime_offset_ns; // of the time namespace: all that readings depend on
 };
 
 // How many bytes a save takes now.

@@ -37,7 +37,7 @@ void lh_config_write_help(FILE *out)
         if (key->initial == NULL)
             fputs("; required\n", out);
         else if (key->initial[0] == '\0')
-            fputs("; default: off\n", out);
+            fputs("; default: nothing\n", out);
         else
             fprintf(out, "; default: %s\n", key->initial);
     }

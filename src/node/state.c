@@ -15,18 +15,20 @@
 
 static void path_of(const struct lh_node_config *config, const char *suffix, char out[PATH_BYTES])
 {
-    snprintf(out, PATH_BYTES, "%s/leasehold-%u.state%s", config->state_dir, config->node, suffix);
+    const char *directory = config->state_dir;
+    int length = (int)strlen(directory);
+    if (length == 0) { // beside the socket
+        const char *end = strrchr(config->socket, '/');
+        directory = end == NULL ? "." : config->socket;
+        length = end == NULL ? 1 : (int)(end - config->socket);
+    }
+    snprintf(out, PATH_BYTES, "%.*s/leasehold-%u.state%s", length, directory, config->node, suffix);
 }
 
 static bool bind_clock(struct lh_clock_binding *ret_binding, struct lh_error *error)
 {
-    int64_t offset_ns = 0;
-    if (!lh_kernel_boot_id(ret_binding->kernel_boot_id, error) ||
-        !lh_boottime_offset(&offset_ns, error))
-        return false;
-    ret_binding->time_namespace =
-        (uint64_t)offset_ns; // of a namespace, all that readings depend on
-    return true;
+    return lh_kernel_boot_id(ret_binding->kernel_boot_id, error) &&
+           lh_boottime_offset(&ret_binding->boottime_offset_ns, error);
 }
 
 static bool read_whole(int file, uint8_t *bytes, size_t size)
@@ -66,6 +68,9 @@ static uint8_t *take_file(const char *path, size_t *ret_size, struct lh_error *e
         lh_error_set(error, "%s cannot be taken over: %s", path, strerror(errno));
     } else if (!S_ISREG(status.st_mode)) {
         lh_error_set(error, "%s is no regular file, and was removed", path);
+    } else if (status.st_uid != geteuid()) {
+        lh_error_set(error, "%s belongs to user %u, not to this daemon's %u, and was removed", path,
+                     (unsigned)status.st_uid, (unsigned)geteuid());
     } else {
         *ret_size = (size_t)status.st_size;
         bytes = malloc(*ret_size + 1);

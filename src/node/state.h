@@ -1,6 +1,6 @@
-// The file behind a clean restart (F4): state-dir/leasehold-NODE.state, which ought to be
-// memory-backed, since it is worth nothing once the machine was started again. It is removed as
-// soon as it was read.
+// The file behind a clean restart (F4): leasehold-NODE.state in state-dir, or beside the socket if
+// that is empty. It is worth nothing once the machine was started again, so a directory in memory
+// fits. It is removed as soon as it was read.
 #ifndef LH_NODE_STATE_H
 #define LH_NODE_STATE_H
 

@@ -44,7 +44,7 @@ keep() {
 # shellcheck disable=SC2016 # for the other shell
 if "${around[@]}" "$BASH" -c '[ /proc/self/ns/time -ef /proc/self/ns/time_for_children ]'; then
     stop 1
-    configure 1 max-ttl=2s clean-restart=on state-dir="$dir"
+    configure 1 max-ttl=2s
     start 1
     check 'a node that keeps its state in a time namespace' serving 1 2 3
     check 'which stops in order' eval 'keep && stop 1 && logged 1 state-saved'

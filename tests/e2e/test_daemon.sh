@@ -140,7 +140,8 @@ signal 2 HUP
 check 'but how many it did not' eventually 5 grep -q 'keyring-kept.*also=[1-9]' "$dir/2.log"
 rm "$dir/keyring"
 mv "$dir/keyring.good" "$dir/keyring"
-configure 1 max-ttl=2s clean-restart=on state-dir="$dir"
+configure 1 max-ttl=2s
+rm -f "$dir"/leasehold-1.state*
 mkfifo "$dir/leasehold-1.state" "$dir/leasehold-1.state.new"
 check 'no saved state' eval 'start 1 && logged 1 "leasehold-1.state is no regular file"'
 check 'a node that saves its state' serving 1 2 3

@@ -1,12 +1,12 @@
 #!/bin/bash
 # run-tests: timeout 300
 # Restarts of one, two and three nodes, inside and after their quarantine. Nothing is acquired through a majority
-# that may have forgotten, tokens only rise, and with clean-restart a rolling upgrade costs no lease.
+# that may have forgotten, tokens only rise, and a rolling upgrade costs no lease.
 . "$(dirname "$0")/lib.sh"
 plan 35
 nets 3
 cluster 3
-for n in 1 2 3; do configure $n max-ttl=2s record="$dir/$n.record"; done
+for n in 1 2 3; do configure $n max-ttl=2s clean-restart=off record="$dir/$n.record"; done
 start 1 2 3
 check 'three nodes serve' serving 1 2 3
 
@@ -58,12 +58,12 @@ check 'and the token is above all before' [ "${reply[token]}" -gt "$three" ]
 check 'no two owners so far, by the records' only_one_owner
 for n in 1 2 3; do stop $n; done
 
-# --- clean-restart: a rolling upgrade ---
+# --- a rolling upgrade ---
 mkdir "$dir/state"
-for n in 1 2 3; do configure $n max-ttl=3s clean-restart=on state-dir="$dir/state" record="$dir/$n.record"; done
+for n in 1 2 3; do configure $n max-ttl=3s state-dir="$dir/state" record="$dir/$n.record"; done
 check 'a changed max-ttl is refused by the directory' eval 'start_with 1; logged 1 set-members'
 for n in 1 2 3; do
-    configure $n max-ttl=3s member-epoch=2 clean-restart=on state-dir="$dir/state" record="$dir/$n.record"
+    configure $n max-ttl=3s member-epoch=2 state-dir="$dir/state" record="$dir/$n.record"
     "$leaseholdd" set-members --config "$dir/$n.conf" >>"$dir/members.log" 2>&1
 done
 check 'set-members changes it' eval '[ $(grep -c "are set" "$dir/members.log") = 3 ]'

@@ -56,7 +56,7 @@ static void make_header(void)
     lh_writer_bytes(&writer, (const uint8_t *)"LHsave02", 8);
     lh_writer_slice_u8(&writer, lh_slice_of(identity, size));
     lh_writer_bytes(&writer, binding.kernel_boot_id, sizeof binding.kernel_boot_id);
-    lh_writer_u64(&writer, binding.time_namespace);
+    lh_writer_u64(&writer, (uint64_t)binding.boottime_offset_ns);
     lh_writer_u64(&writer, (uint64_t)lone->now.ns);
     LH_ASSERT(!writer.failed);
     header_bytes = lh_writer_size_bytes(&writer);

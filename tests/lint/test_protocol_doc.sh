@@ -79,7 +79,7 @@ rules_have_rows() {
 keys_have_rows() {
     perl -0777 -ne '
         while (/^    \{"([a-z-]+)", LH_CONFIG_\w+, FIELD\([^)]*\), [^,]+, [^,]+, (NULL|"[^"]*"),/mg) {
-            print "$1 ", $2 eq "NULL" ? "required" : $2 eq q("") ? "off" : substr($2, 1, -1), "\n"
+            print "$1 ", $2 eq "NULL" ? "required" : $2 eq q("") ? "nothing" : substr($2, 1, -1), "\n"
         }' src/node/config_key.c >"$scratch/keys"
     local key value bad=0
     [ "$(wc -l <"$scratch/keys")" -gt 15 ] || { echo "config_key.c cannot be read" && return 1; }

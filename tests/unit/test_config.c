@@ -58,11 +58,11 @@ static void a_short_file_gets_the_defaults(void **state)
     assert_int_equal(config.max_leases, 1000000);
     assert_int_equal(config.max_clients, 1024);
     assert_int_equal(config.member_epoch, 1);
-    assert_string_equal(config.state_dir, "/run/leasehold");
-    assert_false(config.idle_forget);
-    assert_false(config.one_round_renewal);
-    assert_false(config.clean_restart);
-    assert_false(config.quarantine_ceiling);
+    assert_string_equal(config.state_dir, "");
+    assert_true(config.idle_forget);
+    assert_true(config.one_round_renewal);
+    assert_true(config.clean_restart);
+    assert_true(config.quarantine_ceiling);
     assert_int_equal(config.log_level, LH_LOG_INFO);
     assert_string_equal(config.record, "");
     assert_int_equal(config.member_count, 3);

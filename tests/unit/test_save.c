@@ -237,7 +237,7 @@ static void seal(struct saved *saved)
 }
 
 struct form {
-    uint8_t *boot_id, *time_namespace, *saved_at, *floor, *counter, *record_count, *lease_count;
+    uint8_t *boot_id, *boottime_offset, *saved_at, *floor, *counter, *record_count, *lease_count;
     uint8_t *records, *leases, *end;
 };
 
@@ -245,8 +245,8 @@ static struct form form_of(struct saved *saved)
 {
     struct form form;
     form.boot_id = saved->bytes + MAGIC_BYTES + 1 + saved->bytes[MAGIC_BYTES];
-    form.time_namespace = form.boot_id + 16;
-    form.saved_at = form.time_namespace + 8;
+    form.boottime_offset = form.boot_id + 16;
+    form.saved_at = form.boottime_offset + 8;
     form.floor = form.saved_at + 8;
     form.counter = form.floor + 8;
     form.record_count = form.counter + 8;
@@ -474,13 +474,13 @@ static void another_kernel_boot_is_refused(void **state)
     end(lone, saved);
 }
 
-static void another_time_namespace_is_refused(void **state)
+static void another_boottime_offset_is_refused(void **state)
 {
     (void)state;
     struct saved *saved = saved_while_busy();
     struct lone_host *lone = next_life(saved, 0);
     struct lh_clock_binding binding = here;
-    binding.time_namespace++;
+    binding.boottime_offset_ns++;
     refuses_under(lone, saved, &binding, "the clock is another one");
     end(lone, saved);
 }
@@ -824,7 +824,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_lease_whose_td_passed_is_not_held_again),
         cmocka_unit_test(a_save_long_after_is_an_empty_one),
         cmocka_unit_test(another_kernel_boot_is_refused),
-        cmocka_unit_test(another_time_namespace_is_refused),
+        cmocka_unit_test(another_boottime_offset_is_refused),
         cmocka_unit_test(a_clock_before_the_save_is_refused),
         cmocka_unit_test(a_directory_without_history_is_refused),
         cmocka_unit_test(another_identity_is_refused),
