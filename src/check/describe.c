@@ -22,11 +22,6 @@ static void add(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-uint32_t lh_describe_now(const uint8_t *raw)
-{
-    return raw[0];
-}
-
 void lh_describe_message(const struct lh_model *model, uint32_t message, char *ret_text,
                          size_t size)
 {

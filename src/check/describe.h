@@ -23,7 +23,4 @@ void lh_describe_message(const struct lh_model *model, uint32_t message, char *r
 void lh_describe_variable(const struct lh_model *model, uint32_t variable, char *ret_text,
                           size_t size);
 
-// The model time of a state.
-uint32_t lh_describe_now(const uint8_t *raw);
-
 #endif

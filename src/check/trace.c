@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "check/composition_model.h"
 #include "check/describe.h"
-#include "check/lease_model.h"
 #include "check/trace_svg.h"
 
 bool lh_trace_open(struct lh_trace *trace, const struct lh_model *model,
@@ -43,6 +41,16 @@ const uint8_t *lh_trace_state(const struct lh_trace *trace, uint32_t index)
     return trace->raw + (size_t)index * trace->model->layout.stride;
 }
 
+uint32_t lh_trace_time(const struct lh_trace *trace, uint32_t index)
+{
+    uint32_t ticks = 0;
+    if (trace->model->config.module != LH_CHECK_CLOSED)
+        return lh_trace_state(trace, index)[0]; // `now` is every other module's first variable
+    for (uint32_t i = 1; i <= index; i++)
+        ticks += trace->actions[i].kind == LH_ACT_TICK;
+    return ticks;
+}
+
 void lh_trace_print(const struct lh_trace *trace, FILE *file)
 {
     char text[LH_DESCRIPTION_SIZE];
@@ -50,14 +58,14 @@ void lh_trace_print(const struct lh_trace *trace, FILE *file)
         const uint8_t *to = lh_trace_state(trace, i);
         const uint8_t *from = i == 0 ? to : lh_trace_state(trace, i - 1);
         lh_describe_action(trace->model, from, trace->actions[i], to, text);
-        fprintf(file, "%4u  t=%u  %s\n", i + 1, lh_describe_now(to), text);
+        fprintf(file, "%4u  t=%u  %s\n", i + 1, lh_trace_time(trace, i), text);
         lh_describe_changes(trace->model, from, to, text);
         if (text[0] != '\0')
             fprintf(file, "              %s\n", text);
     }
 }
 
-static void write_lease_state(const struct lh_trace *trace, const uint8_t *raw, FILE *file)
+static void write_state(const struct lh_trace *trace, const uint8_t *raw, FILE *file)
 {
     char text[LH_DESCRIPTION_SIZE];
     fprintf(file, "{");
@@ -88,11 +96,13 @@ static void write_json(const struct lh_trace *trace, FILE *file)
         const struct lh_action action = trace->actions[i];
         lh_describe_action(trace->model, i == 0 ? to : lh_trace_state(trace, i - 1), action, to,
                            text);
-        fprintf(file, "{\"number\":%u,\"action\":\"%s\",\"process\":%u,\"argument\":%u,", i + 1,
-                lh_action_name(action.kind), action.process + 1u, action.argument);
+        fprintf(file,
+                "{\"number\":%u,\"time\":%u,\"action\":\"%s\",\"process\":%u,\"argument\":%u,",
+                i + 1, lh_trace_time(trace, i), lh_action_name(action.kind), action.process + 1u,
+                action.argument);
         fprintf(file, "\"kept\":%s,\"text\":\"%s\",\"state\":", action.keep ? "true" : "false",
                 text);
-        write_lease_state(trace, to, file);
+        write_state(trace, to, file);
         fprintf(file, "}%s\n", i + 1 == trace->count ? "" : ",");
     }
     fprintf(file, "]}\n");

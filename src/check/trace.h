@@ -21,6 +21,10 @@ void lh_trace_close(struct lh_trace *trace);
 
 const uint8_t *lh_trace_state(const struct lh_trace *trace, uint32_t index);
 
+// The model time of a state: what `now` says, or on the closed network, which has no clock but only
+// what remains of each deadline, how often time has passed.
+uint32_t lh_trace_time(const struct lh_trace *trace, uint32_t index);
+
 // Two lines per step: who did what; what changed.
 void lh_trace_print(const struct lh_trace *trace, FILE *file);
 

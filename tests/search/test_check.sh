@@ -195,6 +195,7 @@ parts() {
 }
 
 traces() {
+    local name
     gives 0 'owns the lease' scalar-quorum-counting --trace "$scratch/trace.json"
     verdict $? 'a trace in words'
     [ "$(grep -c '^{"number":' "$scratch/trace.json")" -eq 18 ]
@@ -203,6 +204,30 @@ traces() {
     verdict $? 'and drawn'
     gives 0 'owns the lease' closed-quarantine-1
     verdict $? 'a trace on the closed network'
+    grep -q 't=1  time passes' "$scratch/out"
+    verdict $? 'which tells how much time has passed'
+    for name in $($check --list | awk '/^closed-.*violated.*, quick/ { print $1 }'); do
+        drawn "$name"
+        verdict $? "drawn and written: $name"
+    done
+}
+
+# drawn NAME: the violation of a row, as a drawing and as an object that a reader of such can read.
+drawn() {
+    gives 0 '"violated"' "$1" --json --trace "$scratch/trace.svg" &&
+        gives 0 '"violated"' "$1" --json --trace "$scratch/trace.json" &&
+        python3 - "$scratch" >"$scratch/out" 2>"$scratch/err" <<'END'
+import json, sys, xml.etree.ElementTree as xml
+svg = xml.parse(sys.argv[1] + "/trace.svg").getroot()
+trace = json.load(open(sys.argv[1] + "/trace.json"))
+classes = [c for e in svg.iter() for c in e.get("class", "").split()]
+states = [s["state"] for s in trace["states"]]
+owners = [sum(v > 0 for k, v in s.items() if k.endswith((".authority", ".orphan"))) for s in states]
+assert classes.count("arrow") >= sum(s["action"].startswith("Deliver") for s in trace["states"])
+assert classes.count("authority") + classes.count("orphan") == sum(owners), (classes, owners)
+assert classes.count("two") == sum(o > 1 for o in owners)
+assert trace["invariant"] != "LeaseExclusivity" or classes.count("owner") == 2
+END
 }
 
 # wrong TEXT ARGUMENT...: refused with 64 and words that name the value and what would do.
