@@ -41,9 +41,9 @@ int lh_acquire_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
-    struct lh_lease lease = {.token = 0};
-    struct lh_lease_call call;
-    struct lh_client *client;
+    struct lh_holding lease = {.token = 0};
+    struct lh_errand call;
+    struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_name("acquire", parsed.positionals[0], &lease, &exit_code) ||
@@ -51,7 +51,7 @@ int lh_acquire_command(int argc, char **argv)
         !lh_options_one_wait("acquire", nonblock, &wait, &exit_code) ||
         !lh_session_open("acquire", &common, &client, &exit_code))
         return exit_code;
-    lh_lease_acquire(&call, client, &lease, ttl.value, wait.value,
-                     lh_session_patience(&common, &wait));
+    lh_errand_acquire(&call, client, &lease, ttl.value, wait.value,
+                      lh_session_patience(&common, &wait));
     return lh_session_finish("acquire", &call, &common);
 }

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/client.h"
+#include "client/channel.h"
 #include "os/clock.h"
 #include "os/keyring.h"
 
@@ -343,14 +343,14 @@ bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration tim
                       char ret_state[32], int64_t *ret_quarantine_left_ms)
 {
     static const char *const words[] = {"CLUSTER", "STATUS"};
-    struct lh_client *client;
+    struct lh_channel *client;
     struct lh_error error;
-    if (!lh_client_open(node->socket, &client, &error))
+    if (!lh_channel_open(node->socket, &client, &error))
         return false;
-    lh_client_begin(client, words, 2, timeout);
-    bool good = lh_client_wait(client) == LH_CLIENT_ANSWERED;
+    lh_channel_begin(client, words, 2, timeout);
+    bool good = lh_channel_wait(client) == LH_CHANNEL_ANSWERED;
     if (good) {
-        const struct lh_resp_value *reply = lh_client_reply(client);
+        const struct lh_resp_value *reply = lh_channel_reply(client);
         struct lh_slice state;
         good = lh_resp_as_text(lh_resp_get(reply, "state"), &state) && state.size_bytes < 32;
         if (good)
@@ -358,7 +358,7 @@ bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration tim
         *ret_quarantine_left_ms = 0;
         lh_resp_as_integer(lh_resp_get(reply, "quarantine-left-ms"), ret_quarantine_left_ms);
     }
-    lh_client_close(client);
+    lh_channel_close(client);
     return good;
 }
 

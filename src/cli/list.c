@@ -62,7 +62,7 @@ static bool take_page(struct listing *listing, const struct lh_resp_value *reply
     return true;
 }
 
-static bool read_pages(struct listing *listing, struct lh_client *client,
+static bool read_pages(struct listing *listing, struct lh_channel *client,
                        const struct lh_common_options *common, const char *prefix, int *ret_exit)
 {
     snprintf(listing->cursor, sizeof listing->cursor, "0");
@@ -75,7 +75,7 @@ static bool read_pages(struct listing *listing, struct lh_client *client,
             return false;
         if (!take_page(listing, reply)) {
             fprintf(stderr, "leasehold list: %s answered with something that is no list\n",
-                    lh_client_endpoint(client));
+                    lh_channel_endpoint(client));
             *ret_exit = LH_EXIT_FAILED;
             return false;
         }
@@ -84,18 +84,18 @@ static bool read_pages(struct listing *listing, struct lh_client *client,
 }
 
 // Whether so many nodes did not answer that a quorum may hold leases nobody here can see.
-static bool lacks_quorum(const struct listing *listing, struct lh_client *client,
+static bool lacks_quorum(const struct listing *listing, struct lh_channel *client,
                          const struct lh_common_options *common)
 {
     static const char *const words[] = {"CLUSTER", "STATUS"};
-    struct lh_client_trouble trouble;
+    struct lh_trouble trouble;
     int64_t missing = (int64_t)json_array_size(listing->missing);
     int64_t quorum = 0;
     if (missing == 0)
         return false;
-    if (!lh_client_call(client, words, 2, lh_session_patience(common, NULL), &trouble))
+    if (!lh_channel_call(client, words, 2, lh_session_patience(common, NULL), &trouble))
         return true;
-    const struct lh_resp_value *reply = lh_client_reply(client);
+    const struct lh_resp_value *reply = lh_channel_reply(client);
     const struct lh_resp_value *members = lh_resp_get(reply, "members");
     return !lh_resp_as_integer(lh_resp_get(reply, "quorum"), &quorum) || members == NULL ||
            (int64_t)members->child_count - missing < quorum;
@@ -145,7 +145,7 @@ int lh_list_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
-    struct lh_client *client;
+    struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_open("list", &common, &client, &exit_code))
@@ -157,6 +157,6 @@ int lh_list_command(int argc, char **argv)
     lh_table_discard(&listing.table);
     json_decref(listing.leases);
     json_decref(listing.missing);
-    lh_client_close(client);
+    lh_channel_close(client);
     return exit_code;
 }

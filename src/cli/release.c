@@ -9,7 +9,7 @@ int lh_release_command(int argc, char **argv)
 {
     struct lh_common_options common = {.json = false};
     const char *holder = NULL;
-    struct lh_lease lease = {.token = 0};
+    struct lh_holding lease = {.token = 0};
     const struct lh_option options[] = {
         {"token", LH_OPTION_NUMBER, &lease.token, "TOKEN", "as acquire printed it"},
         {"holder", LH_OPTION_TEXT, &holder, "H", "as acquire printed it"},
@@ -29,14 +29,14 @@ int lh_release_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
-    struct lh_lease_call call;
-    struct lh_client *client;
+    struct lh_errand call;
+    struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_owner("release", holder, &lease, &exit_code) ||
         !lh_session_name("release", parsed.positionals[0], &lease, &exit_code) ||
         !lh_session_open("release", &common, &client, &exit_code))
         return exit_code;
-    lh_lease_release(&call, client, &lease, lh_session_patience(&common, NULL));
+    lh_errand_release(&call, client, &lease, lh_session_patience(&common, NULL));
     return lh_session_finish("release", &call, &common);
 }

@@ -10,7 +10,7 @@ int lh_renew_command(int argc, char **argv)
     struct lh_common_options common = {.json = false};
     struct lh_option_duration ttl = {.given = false};
     const char *holder = NULL;
-    struct lh_lease lease = {.deadline = LH_NEVER}; // what it was is not known here
+    struct lh_holding lease = {.deadline = LH_NEVER}; // what it was is not known here
     const struct lh_option options[] = {
         {"token", LH_OPTION_NUMBER, &lease.token, "TOKEN", "as acquire printed it"},
         {"holder", LH_OPTION_TEXT, &holder, "H", "as acquire printed it"},
@@ -31,14 +31,14 @@ int lh_renew_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
-    struct lh_lease_call call;
-    struct lh_client *client;
+    struct lh_errand call;
+    struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_owner("renew", holder, &lease, &exit_code) ||
         !lh_session_name("renew", parsed.positionals[0], &lease, &exit_code) ||
         !lh_session_open("renew", &common, &client, &exit_code))
         return exit_code;
-    lh_lease_renew(&call, client, &lease, ttl.value, lh_session_patience(&common, NULL));
+    lh_errand_renew(&call, client, &lease, ttl.value, lh_session_patience(&common, NULL));
     return lh_session_finish("renew", &call, &common);
 }

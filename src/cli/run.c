@@ -74,8 +74,8 @@ int lh_run_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
-    struct lh_lease lease = {.token = 0};
-    struct lh_client *client;
+    struct lh_holding lease = {.token = 0};
+    struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_name("run", parsed.positionals[0], &lease, &exit_code) ||
@@ -94,6 +94,6 @@ int lh_run_command(int argc, char **argv)
         !lh_session_open("run", &common, &client, &exit_code))
         return exit_code;
     exit_code = lh_run_loop(&plan, client, &lease);
-    lh_client_close(client);
+    lh_channel_close(client);
     return exit_code;
 }

@@ -30,7 +30,7 @@ void lh_inherited_restore(const struct lh_inherited *inherited)
     sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
-static void export_lease(const struct lh_lease *lease)
+static void export_lease(const struct lh_holding *lease)
 {
     char number[24];
     setenv("LEASEHOLD_NAME", lease->name, 1);
@@ -42,7 +42,7 @@ static void export_lease(const struct lh_lease *lease)
 }
 
 // In the new process. Does not return.
-static _Noreturn void become(char **argv, const struct lh_lease *lease,
+static _Noreturn void become(char **argv, const struct lh_holding *lease,
                              const struct lh_inherited *inherited, bool terminal, pid_t wrapper)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -60,8 +60,9 @@ static _Noreturn void become(char **argv, const struct lh_lease *lease,
     _exit(failure == ENOENT ? LH_EXIT_NOT_FOUND : LH_EXIT_NOT_EXECUTABLE);
 }
 
-bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_inherited *inherited,
-                    struct lh_child *ret_child, struct lh_error *error)
+bool lh_child_start(char **argv, const struct lh_holding *lease,
+                    const struct lh_inherited *inherited, struct lh_child *ret_child,
+                    struct lh_error *error)
 {
     bool terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
     pid_t wrapper = getpid();

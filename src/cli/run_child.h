@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "client/lease.h"
+#include "client/drive.h"
 #include "os/error.h"
 
 struct lh_child {
@@ -34,8 +34,9 @@ void lh_inherited_restore(const struct lh_inherited *inherited);
 
 // Starts argv with the signals as they were inherited. A command that cannot be executed says so on
 // standard error and exits with 126 or 127 as any command may. The caller is single-threaded.
-bool lh_child_start(char **argv, const struct lh_lease *lease, const struct lh_inherited *inherited,
-                    struct lh_child *ret_child, struct lh_error *error);
+bool lh_child_start(char **argv, const struct lh_holding *lease,
+                    const struct lh_inherited *inherited, struct lh_child *ret_child,
+                    struct lh_error *error);
 
 // Sends `signal` to every process of the group and to the command, wherever it has gone; nothing if
 // there is none any more. False if the command, or the whole group, is another user's by now and not

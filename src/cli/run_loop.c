@@ -39,9 +39,9 @@ enum phase {
 
 struct run {
     const struct lh_run_plan *plan;
-    struct lh_client *client;
-    struct lh_lease *lease;
-    struct lh_lease_call call;
+    struct lh_channel *client;
+    struct lh_holding *lease;
+    struct lh_errand call;
     bool calling;
     struct lh_child child;
     struct lh_duration kill_after;
@@ -113,7 +113,7 @@ static void end_command(struct run *run, const char *why)
     struct lh_instant now = lh_clock_now();
     lh_duration_text(lh_left(now, run->lease->deadline), left);
     if (run->calling)
-        lh_client_abandon(run->client);
+        lh_channel_abandon(run->client);
     run->calling = false;
     run->phase = ENDING;
     run->lost = true;
@@ -127,7 +127,7 @@ static void end_command(struct run *run, const char *why)
 static void end_unrenewed(struct run *run)
 {
     char why[600] = "it was not renewed in time";
-    const struct lh_client_trouble *trouble = &run->call.trouble;
+    const struct lh_trouble *trouble = &run->call.trouble;
     if (trouble->error.text[0] != '\0')
         snprintf(why, sizeof why, "node %" PRId64 ", which owns the lease, %s: %s",
                  run->lease->node,
@@ -142,10 +142,10 @@ static void begin_release(struct run *run)
     if (patience.ns > RELEASE_PATIENCE_NS)
         patience.ns = RELEASE_PATIENCE_NS;
     if (run->calling)
-        lh_client_abandon(run->client);
+        lh_channel_abandon(run->client);
     run->phase = RELEASING;
     run->calling = true;
-    lh_lease_release(&run->call, run->client, run->lease, patience);
+    lh_errand_release(&run->call, run->client, run->lease, patience);
 }
 
 // Once the command was ended because of the lease, its own code says nothing, however it ended.
@@ -159,7 +159,7 @@ static void command_ended(struct run *run)
 {
     lh_child_close(&run->child);
     run->exit_code = code_of_command(run);
-    if (run->gone || !lh_lease_valid(run->lease)) {
+    if (run->gone || !lh_holding_valid(run->lease)) {
         finish(run, run->exit_code);
         return;
     }
@@ -169,8 +169,8 @@ static void command_ended(struct run *run)
 static void begin_acquire(struct run *run)
 {
     run->calling = true;
-    lh_lease_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
-                     run->plan->patience);
+    lh_errand_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
+                      run->plan->patience);
 }
 
 // An answer that comes after the command was told to end is of no use: the patience ends there.
@@ -179,7 +179,7 @@ static void begin_renewal(struct run *run)
     struct lh_instant now = lh_clock_now();
     struct lh_instant end = run->phase == RUNNING ? run->schedule.terminate : run->lease->deadline;
     run->calling = true;
-    lh_lease_renew(&run->call, run->client, run->lease, run->lease->ttl, lh_left(now, end));
+    lh_errand_renew(&run->call, run->client, run->lease, run->lease->ttl, lh_left(now, end));
     run->call.reached =
         true; // go on to the end even if nothing listens now: a daemon may come back
 }
@@ -210,7 +210,7 @@ static void acquired(struct run *run)
         return;
     }
     struct lh_duration left = lh_left(lh_clock_now(), run->lease->deadline);
-    if (left.ns < run->lease->ttl.ns / 2 && run->call.verb == LH_LEASE_ACQUIRE) {
+    if (left.ns < run->lease->ttl.ns / 2 && run->call.verb == LH_ERRAND_ACQUIRE) {
         begin_renewal(run);
         return;
     }
@@ -225,17 +225,17 @@ static void acquired(struct run *run)
     run->phase = RUNNING;
 }
 
-static void not_acquired(struct run *run, enum lh_lease_result result)
+static void not_acquired(struct run *run, enum lh_errand_result result)
 {
     char text[LH_HELD_TEXT_BYTES];
     switch (result) {
-    case LH_LEASE_HELD:
-    case LH_LEASE_LOST:
+    case LH_ERRAND_HELD:
+    case LH_ERRAND_LOST:
         lh_held_text(&run->call.answer, text);
         say(run, "was not acquired: %s", text);
         finish(run, LH_EXIT_NOT_ACQUIRED);
         break;
-    case LH_LEASE_REFUSED:
+    case LH_ERRAND_REFUSED:
         say(run, "was refused: %s", run->call.trouble.error.text);
         finish(run, LH_EXIT_USAGE);
         break;
@@ -251,31 +251,31 @@ static void not_acquired(struct run *run, enum lh_lease_result result)
     }
 }
 
-static void renewed(struct run *run, enum lh_lease_result result)
+static void renewed(struct run *run, enum lh_errand_result result)
 {
     switch (result) {
-    case LH_LEASE_GRANTED: schedule_from_lease(run); break;
-    case LH_LEASE_LOST:
+    case LH_ERRAND_GRANTED: schedule_from_lease(run); break;
+    case LH_ERRAND_LOST:
         run->gone = true;
         end_command(run, run->call.answer.reason[0] ? run->call.answer.reason
                                                     : "the daemon does not know it any more");
         break;
-    case LH_LEASE_REFUSED: end_command(run, run->call.trouble.error.text); break;
+    case LH_ERRAND_REFUSED: end_command(run, run->call.trouble.error.text); break;
     default: break; // out of time: the schedule ends the command
     }
 }
 
 static void advance_call(struct run *run)
 {
-    enum lh_lease_result result = lh_lease_advance(&run->call);
-    if (result == LH_LEASE_BUSY)
+    enum lh_errand_result result = lh_errand_advance(&run->call);
+    if (result == LH_ERRAND_BUSY)
         return;
     run->calling = false;
     if (run->phase == RELEASING)
         finish(run, run->exit_code);
     else if (run->phase == RUNNING)
         renewed(run, result);
-    else if (result == LH_LEASE_GRANTED)
+    else if (result == LH_ERRAND_GRANTED)
         acquired(run);
     else
         not_acquired(run, result);
@@ -301,7 +301,7 @@ static void apply_schedule(struct run *run)
 // caller that nothing runs any more.
 static void command_runs_on(struct run *run)
 {
-    if (run->phase != ENDING || run->outlived || lh_lease_valid(run->lease))
+    if (run->phase != ENDING || run->outlived || lh_holding_valid(run->lease))
         return;
     run->outlived = true;
     say(run, "has ended, and its command (process %ld) still runs: another may hold the lease now",
@@ -323,12 +323,12 @@ static void look_at_child(struct run *run)
         command_ended(run);
     } else if (run->phase != SWEEPING) {
         if (run->calling)
-            lh_client_abandon(run->client);
+            lh_channel_abandon(run->client);
         run->calling = false;
         run->phase = SWEEPING;
         signal_command(run, SIGTERM);
         set_schedule(run, lh_run_schedule_lost(lh_clock_now(), run->schedule, run->kill_after));
-    } else if (run->killed && !lh_lease_valid(run->lease)) {
+    } else if (run->killed && !lh_holding_valid(run->lease)) {
         say(run,
             "has ended, and some of the command's processes have not: look at process group %ld",
             (long)run->child.pid);
@@ -345,7 +345,7 @@ static void give_up(struct run *run, int exit_code)
         begin_release(run);
         return;
     }
-    lh_client_abandon(run->client);
+    lh_channel_abandon(run->client);
     finish(run, exit_code);
 }
 
@@ -370,7 +370,7 @@ static struct lh_instant next_wake(const struct run *run)
 {
     struct lh_instant wake = LH_NEVER;
     if (run->calling)
-        wake = lh_lease_call_wake_at(&run->call);
+        wake = lh_errand_wake_at(&run->call);
     if (run->phase == RUNNING) {
         wake = lh_earlier(wake, run->schedule.terminate);
         if (!run->calling)
@@ -398,8 +398,8 @@ static void wait_for_event(struct run *run)
     struct pollfd wanted[3] = {
         {.fd = run->signal_fd, .events = POLLIN},
         {.fd = run->timer_fd, .events = POLLIN},
-        {.fd = run->calling ? lh_lease_call_fd(&run->call) : -1,
-         .events = run->calling ? lh_lease_call_events(&run->call) : (short)0},
+        {.fd = run->calling ? lh_errand_fd(&run->call) : -1,
+         .events = run->calling ? lh_errand_events(&run->call) : (short)0},
     };
     poll(wanted, 3, -1);
 }
@@ -419,7 +419,7 @@ static bool open_descriptors(struct run *run)
     return run->signal_fd >= 0 && run->timer_fd >= 0;
 }
 
-int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct lh_lease *lease)
+int lh_run_loop(const struct lh_run_plan *plan, struct lh_channel *client, struct lh_holding *lease)
 {
     struct run run = {.plan = plan, .client = client, .lease = lease, .phase = ACQUIRING};
     if (!open_descriptors(&run)) {

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "client/lease.h"
+#include "client/drive.h"
 
 struct lh_run_plan {
     char **command;                // ends in NULL
@@ -26,6 +26,7 @@ struct lh_run_plan {
 
 // Runs the plan for lease->name and lease->holder; returns the exit code. Reasons go to standard
 // error.
-int lh_run_loop(const struct lh_run_plan *plan, struct lh_client *client, struct lh_lease *lease);
+int lh_run_loop(const struct lh_run_plan *plan, struct lh_channel *client,
+                struct lh_holding *lease);
 
 #endif

@@ -13,10 +13,10 @@
 #define PATIENCE_LEAST_NS (1 * LH_NS_PER_S) // of one that is cut to the wait
 
 bool lh_session_open(const char *command, const struct lh_common_options *common,
-                     struct lh_client **ret_client, int *ret_exit)
+                     struct lh_channel **ret_client, int *ret_exit)
 {
     struct lh_error error;
-    if (lh_client_open(common->connect, ret_client, &error))
+    if (lh_channel_open(common->connect, ret_client, &error))
         return true;
     fprintf(stderr, "leasehold %s: %s\n", command, error.text);
     *ret_exit = LH_EXIT_USAGE;
@@ -34,10 +34,10 @@ struct lh_duration lh_session_patience(const struct lh_common_options *common,
     return patience;
 }
 
-bool lh_session_name(const char *command, const char *name, struct lh_lease *lease, int *ret_exit)
+bool lh_session_name(const char *command, const char *name, struct lh_holding *lease, int *ret_exit)
 {
     struct lh_error error;
-    if (lh_lease_name_check(name, &error)) {
+    if (lh_name_check(name, &error)) {
         snprintf(lease->name, sizeof lease->name, "%s", name);
         return true;
     }
@@ -46,7 +46,7 @@ bool lh_session_name(const char *command, const char *name, struct lh_lease *lea
     return false;
 }
 
-bool lh_session_holder(const char *command, const char *holder, struct lh_lease *lease,
+bool lh_session_holder(const char *command, const char *holder, struct lh_holding *lease,
                        int *ret_exit)
 {
     if (holder == NULL) {
@@ -65,7 +65,7 @@ bool lh_session_holder(const char *command, const char *holder, struct lh_lease 
     return false;
 }
 
-bool lh_session_owner(const char *command, const char *holder, struct lh_lease *lease,
+bool lh_session_owner(const char *command, const char *holder, struct lh_holding *lease,
                       int *ret_exit)
 {
     if (lease->token > 0 && holder != NULL)
@@ -105,7 +105,7 @@ static void print_failure(const char *command, const char *status, const char *n
                             text_or_null(reason)));
 }
 
-const char *lh_session_cause(enum lh_client_reach reach)
+const char *lh_session_cause(enum lh_reach reach)
 {
     switch (reach) {
     case LH_REACH_NOBODY:
@@ -117,8 +117,7 @@ const char *lh_session_cause(enum lh_client_reach reach)
     return "no quorum";
 }
 
-void lh_session_hint(const char *command, const struct lh_client *client,
-                     enum lh_client_reach reach)
+void lh_session_hint(const char *command, const struct lh_channel *client, enum lh_reach reach)
 {
     if (reach == LH_REACH_FORBIDDEN)
         fprintf(stderr,
@@ -127,13 +126,13 @@ void lh_session_hint(const char *command, const struct lh_client *client,
                 command);
     else if (reach == LH_REACH_NOBODY)
         fprintf(stderr, "leasehold %s: is leaseholdd running there? %s\n", command,
-                lh_client_from_environment(client)
+                lh_channel_from_environment(client)
                     ? "The endpoint is from LEASEHOLD_CONNECT"
                     : "Name others with --connect or LEASEHOLD_CONNECT");
 }
 
-static int no_quorum(const char *command, const struct lh_client *client,
-                     const struct lh_client_trouble *trouble, const char *name, bool json)
+static int no_quorum(const char *command, const struct lh_channel *client,
+                     const struct lh_trouble *trouble, const char *name, bool json)
 {
     fprintf(stderr, "leasehold %s: %s: %s\n", command, lh_session_cause(trouble->reach),
             trouble->error.text);
@@ -154,47 +153,47 @@ static int refused(const char *command, const char *name, const char *why, bool 
     return LH_EXIT_USAGE;
 }
 
-static int lease_failed(const char *command, const struct lh_lease_call *call,
-                        enum lh_lease_result result, bool json)
+static int lease_failed(const char *command, const struct lh_errand *call,
+                        enum lh_errand_result result, bool json)
 {
     char text[LH_HELD_TEXT_BYTES];
-    const char *name = call->lease->name;
+    const char *name = call->holding->name;
     const struct lh_answer *answer = &call->answer;
     switch (result) {
-    case LH_LEASE_HELD:
+    case LH_ERRAND_HELD:
         fprintf(stderr, "leasehold %s: '%s' was not acquired: %s\n", command, name,
                 lh_held_text(answer, text));
         if (json)
             print_failure(command, "held", name, answer, answer->reason);
         return LH_EXIT_NOT_ACQUIRED;
-    case LH_LEASE_LOST:
+    case LH_ERRAND_LOST:
         fprintf(stderr, "leasehold %s: '%s' is not held under token %" PRId64 " by '%s'%s%s\n",
-                command, name, call->lease->token, call->lease->holder,
+                command, name, call->holding->token, call->holding->holder,
                 answer->reason[0] != '\0' ? ": " : "", answer->reason);
         if (json)
             print_failure(command, "lost", name, NULL, answer->reason);
         return LH_EXIT_LOST;
-    case LH_LEASE_REFUSED: return refused(command, name, call->trouble.error.text, json);
+    case LH_ERRAND_REFUSED: return refused(command, name, call->trouble.error.text, json);
     default: return no_quorum(command, call->client, &call->trouble, name, json);
     }
 }
 
 // --- one request ---
 
-bool lh_session_call(const char *command, struct lh_client *client,
+bool lh_session_call(const char *command, struct lh_channel *client,
                      const struct lh_common_options *common, const char *const *words, size_t count,
                      const struct lh_resp_value **ret_reply, int *ret_exit)
 {
-    struct lh_client_trouble trouble;
+    struct lh_trouble trouble;
     const char *name = count == 3 ? words[2] : NULL; // LEASE verb NAME
     // A tenth more than a node has: it is the node that says "no quorum".
     struct lh_duration patience = lh_session_patience(common, NULL);
     patience.ns += patience.ns / 10;
-    if (!lh_client_call(client, words, count, patience, &trouble)) {
+    if (!lh_channel_call(client, words, count, patience, &trouble)) {
         *ret_exit = no_quorum(command, client, &trouble, name, common->json);
         return false;
     }
-    const struct lh_resp_value *reply = lh_client_reply(client);
+    const struct lh_resp_value *reply = lh_channel_reply(client);
     struct lh_answer answer;
     lh_answer_read(reply, name != NULL ? name : "", &answer);
     if (lh_resp_is(reply, LH_RESP_ERROR)) {
@@ -202,11 +201,10 @@ bool lh_session_call(const char *command, struct lh_client *client,
         return false;
     }
     if (answer.status == LH_ANSWER_NO_QUORUM) {
-        trouble = (struct lh_client_trouble){.reach = LH_REACH_NOBODY};
-        lh_client_note(client,
-                       answer.reason[0] != '\0' ? answer.reason
-                                                : "no majority of the members answered in time",
-                       &trouble);
+        trouble = (struct lh_trouble){.reach = LH_REACH_NOBODY};
+        lh_trouble_note(&trouble, LH_REACH_ANSWER, lh_channel_endpoint(client),
+                        answer.reason[0] != '\0' ? answer.reason
+                                                 : "no majority of the members answered in time");
         *ret_exit = no_quorum(command, client, &trouble, name, common->json);
         return false;
     }
@@ -219,8 +217,8 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
                    int (*print)(const struct lh_resp_value *reply, const char *name, bool json))
 {
     struct lh_parsed parsed;
-    struct lh_lease lease = {.token = 0};
-    struct lh_client *client;
+    struct lh_holding lease = {.token = 0};
+    struct lh_channel *client;
     const struct lh_resp_value *reply;
     int exit_code;
     if (!lh_options_parse(syntax, argc, argv, &parsed, &exit_code) ||
@@ -230,13 +228,13 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
     const char *words[] = {"LEASE", verb, lease.name};
     if (lh_session_call(syntax->command, client, common, words, 3, &reply, &exit_code))
         exit_code = print(reply, lease.name, common->json);
-    lh_client_close(client);
+    lh_channel_close(client);
     return exit_code;
 }
 
 // --- a lease ---
 
-static int print_granted(const char *command, const struct lh_lease *lease, bool json)
+static int print_granted(const char *command, const struct lh_holding *lease, bool json)
 {
     struct lh_duration left = lh_left(lh_clock_now(), lease->deadline);
     if (json)
@@ -252,7 +250,7 @@ static int print_granted(const char *command, const struct lh_lease *lease, bool
     return lh_output_end(command);
 }
 
-static int print_released(const char *command, const struct lh_lease *lease, bool json)
+static int print_released(const char *command, const struct lh_holding *lease, bool json)
 {
     if (json)
         return lh_json_print(command, json_pack("{s:s, s:s, s:I}", "status", "released", "name",
@@ -261,24 +259,24 @@ static int print_released(const char *command, const struct lh_lease *lease, boo
     return lh_output_end(command);
 }
 
-int lh_session_finish(const char *command, struct lh_lease_call *call,
+int lh_session_finish(const char *command, struct lh_errand *call,
                       const struct lh_common_options *common)
 {
     int exit_code;
-    enum lh_lease_result result = lh_lease_finish(call);
-    if (result == LH_LEASE_GRANTED) {
-        exit_code = print_granted(command, call->lease, common->json);
-        if (exit_code != LH_EXIT_OK && call->verb == LH_LEASE_ACQUIRE) {
-            lh_lease_release(call, call->client, call->lease, lh_session_patience(common, NULL));
-            bool released = lh_lease_finish(call) == LH_LEASE_RELEASED;
-            fprintf(stderr, "leasehold %s: '%s' %s\n", command, call->lease->name,
+    enum lh_errand_result result = lh_errand_finish(call);
+    if (result == LH_ERRAND_GRANTED) {
+        exit_code = print_granted(command, call->holding, common->json);
+        if (exit_code != LH_EXIT_OK && call->verb == LH_ERRAND_ACQUIRE) {
+            lh_errand_release(call, call->client, call->holding, lh_session_patience(common, NULL));
+            bool released = lh_errand_finish(call) == LH_ERRAND_RELEASED;
+            fprintf(stderr, "leasehold %s: '%s' %s\n", command, call->holding->name,
                     released ? "is released again" : "could not be released: it ends by itself");
         }
-    } else if (result == LH_LEASE_RELEASED) {
-        exit_code = print_released(command, call->lease, common->json);
+    } else if (result == LH_ERRAND_RELEASED) {
+        exit_code = print_released(command, call->holding, common->json);
     } else {
         exit_code = lease_failed(command, call, result, common->json);
     }
-    lh_client_close(call->client);
+    lh_channel_close(call->client);
     return exit_code;
 }

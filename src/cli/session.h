@@ -5,11 +5,11 @@
 #define LH_CLI_SESSION_H
 
 #include "cli/options.h"
-#include "client/lease.h"
+#include "client/drive.h"
 
 // Opens a client for --connect. On failure says why and sets *ret_exit.
 bool lh_session_open(const char *command, const struct lh_common_options *common,
-                     struct lh_client **ret_client, int *ret_exit);
+                     struct lh_channel **ret_client, int *ret_exit);
 
 // --timeout, or 5 s. Who waits in line (`wait`, NULL: nobody) for less than that wants to hear of
 // a missing quorum as soon, though not within less than a second.
@@ -17,19 +17,20 @@ struct lh_duration lh_session_patience(const struct lh_common_options *common,
                                        const struct lh_option_duration *wait);
 
 // Checks NAME and puts it into the lease; else says why and sets *ret_exit.
-bool lh_session_name(const char *command, const char *name, struct lh_lease *lease, int *ret_exit);
+bool lh_session_name(const char *command, const char *name, struct lh_holding *lease,
+                     int *ret_exit);
 
 // Checks and stores --holder as lh_session_name does; NULL makes a holder.
-bool lh_session_holder(const char *command, const char *holder, struct lh_lease *lease,
+bool lh_session_holder(const char *command, const char *holder, struct lh_holding *lease,
                        int *ret_exit);
 
 // Both --token and --holder must be given to renew and release: checks that, and stores the holder.
-bool lh_session_owner(const char *command, const char *holder, struct lh_lease *lease,
+bool lh_session_owner(const char *command, const char *holder, struct lh_holding *lease,
                       int *ret_exit);
 
 // One request to any endpoint. False after saying why, with *ret_exit: no daemon or no quorum
 // answered, or the daemon refused it. An answer with the status `noquorum` is such a failure too.
-bool lh_session_call(const char *command, struct lh_client *client,
+bool lh_session_call(const char *command, struct lh_channel *client,
                      const struct lh_common_options *common, const char *const *words, size_t count,
                      const struct lh_resp_value **ret_reply, int *ret_exit);
 
@@ -40,15 +41,14 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
                    int (*print)(const struct lh_resp_value *reply, const char *name, bool json));
 
 // "no daemon", "no answer" or "no quorum", by how far a request got.
-const char *lh_session_cause(enum lh_client_reach reach);
+const char *lh_session_cause(enum lh_reach reach);
 
 // A line on what to do if nothing could be connected to; nothing otherwise.
-void lh_session_hint(const char *command, const struct lh_client *client,
-                     enum lh_client_reach reach);
+void lh_session_hint(const char *command, const struct lh_channel *client, enum lh_reach reach);
 
 // Waits for the end of a call, prints what became of it, closes the client and returns the exit
 // code. A lease acquired whose token could not be printed is of no use to anybody: it is released.
-int lh_session_finish(const char *command, struct lh_lease_call *call,
+int lh_session_finish(const char *command, struct lh_errand *call,
                       const struct lh_common_options *common);
 
 #endif

@@ -133,7 +133,7 @@ int lh_status_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
-    struct lh_client *client;
+    struct lh_channel *client;
     const struct lh_resp_value *reply;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
@@ -151,6 +151,6 @@ int lh_status_command(int argc, char **argv)
             (!serves(reply) || count_up(reply) < integer(reply, "quorum")))
             exit_code = LH_EXIT_NO_QUORUM;
     }
-    lh_client_close(client);
+    lh_channel_close(client);
     return exit_code;
 }

@@ -15,8 +15,8 @@ static int64_t shrink(int64_t until_ns, int64_t rate_ppm)
     return whole * slow + rest * slow / fast;
 }
 
-struct lh_instant lh_client_deadline(struct lh_instant old, struct lh_instant sent,
-                                     int64_t until_ns, int64_t rate_ppm)
+struct lh_instant lh_authority_deadline(struct lh_instant old, struct lh_instant sent,
+                                        int64_t until_ns, int64_t rate_ppm)
 {
     if (until_ns <= 0 || rate_ppm < 0 || rate_ppm >= PPM)
         return old;

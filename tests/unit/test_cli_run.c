@@ -25,7 +25,7 @@
 
 // Runs `script` under sh with a lease from `fake`; returns the exit code.
 static int run_shell(const char *endpoint, const char *script, int64_t kill_after_ms,
-                     struct lh_lease *ret_lease)
+                     struct lh_holding *ret_lease)
 {
     char *command[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
     struct lh_run_plan plan = {
@@ -35,15 +35,15 @@ static int run_shell(const char *endpoint, const char *script, int64_t kill_afte
         .kill_after = lh_ms(kill_after_ms),
         .kill_after_given = kill_after_ms > 0,
     };
-    struct lh_client *client;
+    struct lh_channel *client;
     struct lh_error error;
-    struct lh_lease lease = {.token = 0};
+    struct lh_holding lease = {.token = 0};
     strcpy(lease.name, "job");
     strcpy(lease.holder, "me");
-    if (!lh_client_open(endpoint, &client, &error))
+    if (!lh_channel_open(endpoint, &client, &error))
         fail_msg("%s", error.text);
     int exit_code = lh_run_loop(&plan, client, &lease);
-    lh_client_close(client);
+    lh_channel_close(client);
     if (ret_lease != NULL)
         *ret_lease = lease;
     return exit_code;
@@ -75,18 +75,18 @@ static void test_commands_that_cannot_be_started(void **state)
     char *missing[] = {(char *)"/nonexistent/command", NULL};
     char *directory[] = {(char *)"/tmp", NULL};
     struct lh_run_plan plan = {.command = missing, .patience = lh_ms(5000)};
-    struct lh_client *client;
+    struct lh_channel *client;
     struct lh_error error;
-    struct lh_lease lease = {.name = "job", .holder = "me"};
-    assert_true(lh_client_open(fake.path, &client, &error));
+    struct lh_holding lease = {.name = "job", .holder = "me"};
+    assert_true(lh_channel_open(fake.path, &client, &error));
     assert_int_equal(lh_run_loop(&plan, client, &lease), LH_EXIT_NOT_FOUND);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
     fake_start(&fake, fake_steps, 2);
     plan.command = directory;
-    assert_true(lh_client_open(fake.path, &client, &error));
+    assert_true(lh_channel_open(fake.path, &client, &error));
     assert_int_equal(lh_run_loop(&plan, client, &lease), LH_EXIT_NOT_EXECUTABLE);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -163,7 +163,7 @@ static void test_lost_by_word(void **state)
     // (granted with little left: renewed before the command starts, and lost there)
     fake_stop(&fake);
     FAKE_START(other, GRANTED(1200, 1200), LOST);
-    struct lh_lease lease;
+    struct lh_holding lease;
     assert_int_equal(run_shell(other.path, "exec sleep 60", 0, &lease), LH_EXIT_LOST);
     assert_int_equal(other.request_count, 2);
     assert_true(lh_left(before, lh_clock_now()).ns < 30 * LH_NS_PER_S);
@@ -254,16 +254,16 @@ static void test_not_acquired(void **state)
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2 free-in-ns:=1000000000");
     char *command[] = {(char *)"true", NULL};
     struct lh_run_plan plan = {.command = command, .patience = lh_ms(5000)};
-    struct lh_client *client;
+    struct lh_channel *client;
     struct lh_error error;
-    struct lh_lease lease = {.name = "job", .holder = "me"};
-    assert_true(lh_client_open(fake.path, &client, &error));
+    struct lh_holding lease = {.name = "job", .holder = "me"};
+    assert_true(lh_channel_open(fake.path, &client, &error));
     assert_int_equal(lh_run_loop(&plan, client, &lease), LH_EXIT_NOT_ACQUIRED);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
-    assert_true(lh_client_open("/tmp/lh-no-such-socket", &client, &error));
+    assert_true(lh_channel_open("/tmp/lh-no-such-socket", &client, &error));
     assert_int_equal(lh_run_loop(&plan, client, &lease), LH_EXIT_NO_QUORUM);
-    lh_client_close(client);
+    lh_channel_close(client);
 }
 
 static void wait_for_line(int fd, char *text, size_t size)

@@ -37,14 +37,14 @@ static pid_t start_wrapper(const char *endpoint, char **command, int standard_er
         return wrapper;
     struct lh_run_plan plan = {
         .command = command, .wait = LH_WAIT_FOREVER, .patience = lh_ms(5000)};
-    struct lh_lease lease = {.name = "job", .holder = "me"};
-    struct lh_client *client;
+    struct lh_holding lease = {.name = "job", .holder = "me"};
+    struct lh_channel *client;
     struct lh_error error;
-    if (!lh_client_open(endpoint, &client, &error))
+    if (!lh_channel_open(endpoint, &client, &error))
         _exit(99);
     dup2(standard_error, STDERR_FILENO);
     int exit_code = lh_run_loop(&plan, client, &lease);
-    lh_client_close(client);
+    lh_channel_close(client);
     _exit(exit_code);
 }
 

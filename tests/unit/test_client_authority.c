@@ -1,4 +1,4 @@
-// lh_client_deadline: the one place where a client decides until when it may act
+// lh_authority_deadline: the one place where a client decides until when it may act
 // (docs/protocol.md, Client).
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@ __extension__ typedef __int128 wide;
 
 static int64_t deadline(int64_t old, int64_t sent, int64_t until, int64_t ppm)
 {
-    return lh_client_deadline((struct lh_instant){old}, (struct lh_instant){sent}, until, ppm).ns;
+    return lh_authority_deadline((struct lh_instant){old}, (struct lh_instant){sent}, until, ppm)
+        .ns;
 }
 
 // floor(until * 990000 / 1010000) for the default rate error of 1 %.
@@ -81,13 +82,13 @@ static void test_a_late_answer_grants_less(void **state)
 {
     (void)state;
     struct lh_instant sent = {5000};
-    struct lh_instant until = lh_client_deadline(LH_PAST, sent, 101, 10000);
-    assert_true(lh_client_has_authority(until, sent));
+    struct lh_instant until = lh_authority_deadline(LH_PAST, sent, 101, 10000);
+    assert_true(lh_authority_at(until, sent));
     assert_int_equal(lh_left((struct lh_instant){5040}, until).ns, 59);
-    assert_true(lh_client_has_authority(until, (struct lh_instant){5098}));
-    assert_false(lh_client_has_authority(until, (struct lh_instant){5099}));
-    assert_false(lh_client_has_authority(until, (struct lh_instant){6000}));
-    assert_false(lh_client_has_authority(LH_PAST, (struct lh_instant){0}));
+    assert_true(lh_authority_at(until, (struct lh_instant){5098}));
+    assert_false(lh_authority_at(until, (struct lh_instant){5099}));
+    assert_false(lh_authority_at(until, (struct lh_instant){6000}));
+    assert_false(lh_authority_at(LH_PAST, (struct lh_instant){0}));
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/lease.h"
+#include "client/drive.h"
 #include "fake_daemon.h"
 #include "os/clock.h"
 
@@ -15,18 +15,18 @@
     "status=granted token:=" #token " holder=$HOLDER ttl-ms:=10000 until-ns:=" #until_ns           \
     " rate-ppm:=10000 node:=1"
 
-static struct lh_client *open_client(const char *endpoints)
+static struct lh_channel *open_client(const char *endpoints)
 {
-    struct lh_client *client = NULL;
+    struct lh_channel *client = NULL;
     struct lh_error error;
-    if (!lh_client_open(endpoints, &client, &error))
+    if (!lh_channel_open(endpoints, &client, &error))
         fail_msg("%s", error.text);
     return client;
 }
 
-static struct lh_lease new_lease(const char *holder)
+static struct lh_holding new_lease(const char *holder)
 {
-    struct lh_lease lease = {.token = 0};
+    struct lh_holding lease = {.token = 0};
     strcpy(lease.name, "job");
     strcpy(lease.holder, holder);
     return lease;
@@ -36,24 +36,24 @@ static void test_acquire_sets_the_deadline_from_the_send(void **state)
 {
     (void)state;
     FAKE_START(fake, GRANTED(7, 1010000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     struct lh_instant before = lh_clock_now();
-    lh_lease_acquire(&call, client, &lease, lh_ms(10000), (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    lh_errand_acquire(&call, client, &lease, lh_ms(10000), (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     struct lh_instant after = lh_clock_now();
     assert_int_equal(lease.token, 7);
     assert_int_equal(lease.node, 1);
     assert_int_equal(lease.ttl.ns, 10 * LH_NS_PER_S);
     assert_true(lease.deadline.ns >= before.ns + 990000000);
     assert_true(lease.deadline.ns <= after.ns + 990000000);
-    assert_int_equal(lease.deadline.ns, lh_client_sent(client).ns + 990000000);
-    assert_true(lh_lease_valid(&lease));
+    assert_int_equal(lease.deadline.ns, lh_channel_sent(client).ns + 990000000);
+    assert_true(lh_holding_valid(&lease));
     assert_non_null(
         strstr(fake.requests[0], "LEASE ACQUIRE job TTL 10s TIMEOUT 4500ms HOLDER me ID "));
     assert_null(strstr(fake.requests[0], "WAIT"));
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -63,15 +63,15 @@ static void test_a_grant_that_comes_too_late_is_asked_for_again(void **state)
 {
     (void)state;
     FAKE_START(fake, "after 60 " GRANTED(7, 50000000), GRANTED(7, 5000000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
-    lh_lease_acquire(&call, client, &lease, lh_ms(10000), (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lh_errand_acquire(&call, client, &lease, lh_ms(10000), (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     assert_int_equal(fake.request_count, 2);
     assert_int_equal(strncmp(fake.requests[1], "LEASE RENEW job 7 me", 20), 0);
-    assert_true(lh_lease_valid(&lease));
-    lh_client_close(client);
+    assert_true(lh_holding_valid(&lease));
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -79,15 +79,15 @@ static void test_a_renewal_that_comes_too_late_grants_nothing(void **state)
 {
     (void)state;
     FAKE_START(fake, "after 60 " GRANTED(7, 50000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     lease.token = 7;
     lease.deadline = LH_NEVER; // a command line does not know it
-    lh_lease_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_LOST);
-    assert_false(lh_lease_valid(&lease));
-    lh_client_close(client);
+    lh_errand_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_LOST);
+    assert_false(lh_holding_valid(&lease));
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -96,21 +96,21 @@ static void test_a_turn_is_sent_afresh_as_the_same_request(void **state)
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2", "after 30 status=turn until-ns:=0",
                GRANTED(9, 5000000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     struct lh_instant before = lh_clock_now();
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, lh_ms(20000), lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, lh_ms(20000), lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     assert_int_equal(fake.request_count, 3);
-    assert_true(lh_client_sent(client).ns >= before.ns + 30 * LH_NS_PER_MS); // a fresh reading
+    assert_true(lh_channel_sent(client).ns >= before.ns + 30 * LH_NS_PER_MS); // a fresh reading
     const char *first = strstr(fake.requests[1], "HOLDER me ID ");
     const char *second = strstr(fake.requests[2], "HOLDER me ID ");
     assert_non_null(first);
     assert_non_null(second);
     assert_int_equal(strncmp(first, second, (size_t)(strstr(first, " WAIT") - first)), 0);
     assert_non_null(strstr(fake.requests[1], " WAIT "));
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -118,16 +118,16 @@ static void test_held_ends_an_acquisition_without_a_wait(void **state)
 {
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2 free-in-ns:=3000000000 until-ns:=0");
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
-                     lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_HELD);
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
+                      lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_HELD);
     assert_string_equal(call.answer.holder, "ada");
     assert_int_equal(call.answer.free_in_ns, 3000000000);
-    assert_false(lh_lease_valid(&lease));
-    lh_client_close(client);
+    assert_false(lh_holding_valid(&lease));
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -137,16 +137,16 @@ static void test_held_is_asked_again_while_the_wait_lasts(void **state)
     (void)state;
     FAKE_START(fake, "status=held token:=5 holder=ada node:=2",
                "status=held token:=5 holder=ada node:=2", GRANTED(6, 5000000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     assert_int_equal(lease.token, 6);
     assert_null(strstr(fake.requests[0], " WAIT "));
     assert_non_null(strstr(fake.requests[1], " WAIT 30s"));
     assert_non_null(strstr(fake.requests[2], " WAIT 30s"));
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -158,17 +158,17 @@ static void test_our_own_lease_at_another_node_is_resumed(void **state)
     FAKE_START(two, "status=held token:=5 holder=me node:=1", GRANTED(5, 5000000000));
     char endpoints[140];
     snprintf(endpoints, sizeof endpoints, "%s,unix:%s", one.path, two.path);
-    struct lh_client *client = open_client(endpoints);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
-                     lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    struct lh_channel *client = open_client(endpoints);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
+                      lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     assert_int_equal(one.request_count, 1);
     assert_int_equal(two.request_count, 2);
     assert_int_equal(strncmp(two.requests[1], "LEASE RENEW job 5 me", 20), 0);
     assert_int_equal(lease.token, 5);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&one);
     fake_stop(&two);
 }
@@ -181,15 +181,15 @@ static void test_fails_over_from_a_daemon_that_hangs(void **state)
     FAKE_START(two, GRANTED(8, 5000000000));
     char endpoints[140];
     snprintf(endpoints, sizeof endpoints, "%s,%s", one.path, two.path);
-    struct lh_client *client = open_client(endpoints);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
-                     lh_ms(600));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    struct lh_channel *client = open_client(endpoints);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
+                      lh_ms(600));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     assert_non_null(strstr(one.requests[0], "TIMEOUT 270ms"));
     assert_int_equal(lease.token, 8);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&one);
     fake_stop(&two);
 }
@@ -199,15 +199,15 @@ static void test_a_wait_does_not_lengthen_the_patience(void **state)
 {
     (void)state;
     FAKE_START(fake, "silent");
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     struct lh_instant before = lh_clock_now();
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(100));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(100));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
     assert_true(lh_left(before, lh_clock_now()).ns < 20 * LH_NS_PER_S); // WAIT is 30 s
     assert_null(strstr(fake.requests[0], " WAIT "));
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -215,17 +215,17 @@ static void test_no_quorum_ends_with_the_patience(void **state)
 {
     (void)state;
     FAKE_START(fake, "after 20 status=noquorum until-ns:=0 reason=1_of_3_answered");
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     struct lh_instant before = lh_clock_now();
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(300));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(300));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
     struct lh_duration took = lh_left(before, lh_clock_now());
     assert_true(took.ns >= 280 * LH_NS_PER_MS);
     assert_true(fake.request_count > 1);
     assert_non_null(strstr(call.trouble.error.text, "1_of_3_answered"));
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -242,15 +242,15 @@ static void test_the_furthest_failure_is_told(void **state)
             snprintf(endpoints, sizeof endpoints, "%s,%s,%s", fake.path, silent.path, absent);
         else
             snprintf(endpoints, sizeof endpoints, "%s,%s,%s", absent, silent.path, fake.path);
-        struct lh_client *client = open_client(endpoints);
-        struct lh_lease lease = new_lease("me");
-        struct lh_lease_call call;
-        lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
-                         lh_ms(1000));
-        assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+        struct lh_channel *client = open_client(endpoints);
+        struct lh_holding lease = new_lease("me");
+        struct lh_errand call;
+        lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
+                          lh_ms(1000));
+        assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
         assert_int_equal(call.trouble.reach, LH_REACH_ANSWER);
         assert_non_null(strstr(call.trouble.error.text, "1_of_3_answered"));
-        lh_client_close(client);
+        lh_channel_close(client);
         fake_stop(&silent);
         fake_stop(&fake);
     }
@@ -262,13 +262,13 @@ static void test_one_request_tells_the_furthest_failure_too(void **state)
     static const char *const words[] = {"LEASE", "GET", "job"};
     FAKE_START(fake, "-NOTREADY it has stopped");
     char endpoints[200];
-    struct lh_client_trouble trouble;
+    struct lh_trouble trouble;
     snprintf(endpoints, sizeof endpoints, "%s,/tmp/lh-there-is-no-such-socket", fake.path);
-    struct lh_client *client = open_client(endpoints);
-    assert_false(lh_client_call(client, words, 3, lh_ms(1000), &trouble));
+    struct lh_channel *client = open_client(endpoints);
+    assert_false(lh_channel_call(client, words, 3, lh_ms(1000), &trouble));
     assert_int_equal(trouble.reach, LH_REACH_ANSWER);
     assert_non_null(strstr(trouble.error.text, "it has stopped"));
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -276,37 +276,38 @@ static void test_one_request_tells_the_furthest_failure_too(void **state)
 static void test_endpoints_of_the_environment(void **state)
 {
     (void)state;
-    struct lh_client *client = NULL;
+    struct lh_channel *client = NULL;
     struct lh_error error = {""};
     setenv("LEASEHOLD_CONNECT", "nope", 1);
-    assert_false(lh_client_open(NULL, &client, &error));
+    assert_false(lh_channel_open(NULL, &client, &error));
     assert_non_null(strstr(error.text, "LEASEHOLD_CONNECT: endpoint 'nope'"));
-    assert_false(lh_client_open("nope", &client, &error));
+    assert_false(lh_channel_open("nope", &client, &error));
     assert_null(strstr(error.text, "LEASEHOLD_CONNECT"));
-    assert_false(lh_client_open("", &client, &error));
+    assert_false(lh_channel_open("", &client, &error));
     setenv("LEASEHOLD_CONNECT", "/a", 1);
-    assert_true(lh_client_open(NULL, &client, &error));
-    assert_true(lh_client_from_environment(client));
-    lh_client_close(client);
+    assert_true(lh_channel_open(NULL, &client, &error));
+    assert_true(lh_channel_from_environment(client));
+    lh_channel_close(client);
     setenv("LEASEHOLD_CONNECT", "", 1);
-    assert_true(lh_client_open(NULL, &client, &error));
-    assert_false(lh_client_from_environment(client));
-    lh_client_close(client);
+    assert_true(lh_channel_open(NULL, &client, &error));
+    assert_false(lh_channel_from_environment(client));
+    lh_channel_close(client);
     unsetenv("LEASEHOLD_CONNECT");
 }
 
 static void test_nothing_listening_ends_at_once(void **state)
 {
     (void)state;
-    struct lh_client *client = open_client("/tmp/lh-there-is-no-such-socket");
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client("/tmp/lh-there-is-no-such-socket");
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     struct lh_instant before = lh_clock_now();
-    lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER, lh_ms(60000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+    lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, LH_WAIT_FOREVER,
+                      lh_ms(60000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
     assert_true(lh_left(before, lh_clock_now()).ns < 30 * LH_NS_PER_S);
     assert_int_equal(call.trouble.reach, LH_REACH_NOBODY);
-    lh_client_close(client);
+    lh_channel_close(client);
 }
 
 // The time-out of a renewal is what is left of the lease, however patient the caller is.
@@ -314,17 +315,17 @@ static void test_a_renewal_ends_with_the_lease(void **state)
 {
     (void)state;
     FAKE_START(fake, "silent");
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     lease.token = 7;
     lease.deadline = lh_after(lh_clock_now(), lh_ms(200));
-    lh_lease_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(60000));
-    assert_true(lh_client_wake_at(client).ns <= lease.deadline.ns + LH_NS_PER_MS);
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
-    assert_false(lh_lease_valid(&lease));
+    lh_errand_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(60000));
+    assert_true(lh_channel_wake_at(client).ns <= lease.deadline.ns + LH_NS_PER_MS);
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
+    assert_false(lh_holding_valid(&lease));
     assert_true(lh_left(lease.deadline, lh_clock_now()).ns < 10 * LH_NS_PER_S);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -333,16 +334,16 @@ static void test_a_late_answer_meets_nobody(void **state)
 {
     (void)state;
     FAKE_START(fake, "after 150 status=held token:=5 holder=ada node:=2", GRANTED(7, 5000000000));
-    struct lh_client *client = open_client(fake.path);
+    struct lh_channel *client = open_client(fake.path);
     static const char *const words[] = {"LEASE", "GET", "job"};
-    lh_client_begin(client, words, 3, lh_ms(30));
-    assert_int_equal(lh_client_wait(client), LH_CLIENT_FAILED);
-    lh_client_begin(client, words, 3, lh_ms(5000));
-    assert_int_equal(lh_client_wait(client), LH_CLIENT_ANSWERED);
+    lh_channel_begin(client, words, 3, lh_ms(30));
+    assert_int_equal(lh_channel_wait(client), LH_CHANNEL_FAILED);
+    lh_channel_begin(client, words, 3, lh_ms(5000));
+    assert_int_equal(lh_channel_wait(client), LH_CHANNEL_ANSWERED);
     struct lh_answer answer;
-    lh_answer_read(lh_client_reply(client), "job", &answer);
+    lh_answer_read(lh_channel_reply(client), "job", &answer);
     assert_int_equal(answer.status, LH_ANSWER_GRANTED);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -350,16 +351,16 @@ static void test_renewal_keeps_the_greater_deadline(void **state)
 {
     (void)state;
     FAKE_START(fake, GRANTED(7, 1000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     lease.token = 7;
     lease.deadline = lh_after(lh_clock_now(), lh_ms(60000));
     struct lh_instant old = lease.deadline;
-    lh_lease_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_GRANTED);
+    lh_errand_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
     assert_int_equal(lease.deadline.ns, old.ns);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -367,17 +368,17 @@ static void test_renewal_under_another_token_is_not_believed(void **state)
 {
     (void)state;
     FAKE_START(fake, GRANTED(8, 50000000000));
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     lease.token = 7;
     lease.deadline = lh_after(lh_clock_now(), lh_ms(150));
     struct lh_instant old = lease.deadline;
-    lh_lease_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
+    lh_errand_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
     assert_int_equal(lease.deadline.ns, old.ns);
     assert_int_equal(lease.token, 7);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -385,17 +386,17 @@ static void test_lost_leaves_the_deadline_standing(void **state)
 {
     (void)state;
     FAKE_START(fake, "status=lost reason=revoked until-ns:=4000000000");
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     lease.token = 7;
     lease.deadline = lh_after(lh_clock_now(), lh_ms(60000));
     struct lh_instant old = lease.deadline;
-    lh_lease_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_LOST);
+    lh_errand_renew(&call, client, &lease, (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_LOST);
     assert_int_equal(lease.deadline.ns, old.ns);
     assert_string_equal(call.answer.reason, "revoked");
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -404,17 +405,17 @@ static void test_a_released_lease_is_dead_at_once(void **state)
 {
     (void)state;
     FAKE_START(fake, "status=released token:=7");
-    struct lh_client *client = open_client(fake.path);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
     lease.token = 7;
     lease.deadline = lh_after(lh_clock_now(), lh_ms(60000));
-    assert_true(lh_lease_valid(&lease));
-    lh_lease_release(&call, client, &lease, lh_ms(5000));
-    assert_false(lh_lease_valid(&lease));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_RELEASED);
+    assert_true(lh_holding_valid(&lease));
+    lh_errand_release(&call, client, &lease, lh_ms(5000));
+    assert_false(lh_holding_valid(&lease));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_RELEASED);
     assert_string_equal(fake.requests[0], "LEASE RELEASE job 7 me");
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&fake);
 }
 
@@ -426,15 +427,15 @@ static void test_errors_are_refused_or_tried_elsewhere(void **state)
     FAKE_START(two, "-BUSY no room for another lease");
     char endpoints[140];
     snprintf(endpoints, sizeof endpoints, "%s,%s", one.path, two.path);
-    struct lh_client *client = open_client(endpoints);
-    struct lh_lease lease = new_lease("me");
-    struct lh_lease_call call;
-    lh_lease_acquire(&call, client, &lease, lh_ms(3600000), (struct lh_duration){0}, lh_ms(5000));
-    assert_int_equal(lh_lease_finish(&call), LH_LEASE_REFUSED);
+    struct lh_channel *client = open_client(endpoints);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lh_errand_acquire(&call, client, &lease, lh_ms(3600000), (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_REFUSED);
     assert_string_equal(call.trouble.error.text, "the TTL '1h' is too long");
     assert_int_equal(one.request_count, 2);
     assert_int_equal(two.request_count, 1);
-    lh_client_close(client);
+    lh_channel_close(client);
     fake_stop(&one);
     fake_stop(&two);
 }
@@ -461,14 +462,14 @@ static void test_nonsense_is_not_believed(void **state)
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
         struct fake_daemon fake;
         fake_start(&fake, &nonsense[i], 1);
-        struct lh_client *client = open_client(fake.path);
-        struct lh_lease lease = new_lease("me");
-        struct lh_lease_call call;
-        lh_lease_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
-                         lh_ms(60));
-        assert_int_equal(lh_lease_finish(&call), LH_LEASE_NO_QUORUM);
-        assert_false(lh_lease_valid(&lease));
-        lh_client_close(client);
+        struct lh_channel *client = open_client(fake.path);
+        struct lh_holding lease = new_lease("me");
+        struct lh_errand call;
+        lh_errand_acquire(&call, client, &lease, (struct lh_duration){0}, (struct lh_duration){0},
+                          lh_ms(60));
+        assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
+        assert_false(lh_holding_valid(&lease));
+        lh_channel_close(client);
         fake_stop(&fake);
     }
 }
@@ -480,14 +481,14 @@ static void test_names(void **state)
     char longest[LH_NAME_MAX_BYTES + 2];
     memset(longest, 'a', sizeof longest);
     longest[LH_NAME_MAX_BYTES + 1] = '\0';
-    assert_false(lh_lease_name_check(longest, &error));
+    assert_false(lh_name_check(longest, &error));
     longest[LH_NAME_MAX_BYTES] = '\0';
-    assert_true(lh_lease_name_check(longest, &error));
-    assert_true(lh_lease_name_check("a/b c@d", &error));
-    assert_false(lh_lease_name_check("", &error));
-    assert_false(lh_lease_name_check("@leader", &error));
-    assert_false(lh_lease_name_check("a\nb", &error));
-    assert_false(lh_lease_name_check("\xff", &error));
+    assert_true(lh_name_check(longest, &error));
+    assert_true(lh_name_check("a/b c@d", &error));
+    assert_false(lh_name_check("", &error));
+    assert_false(lh_name_check("@leader", &error));
+    assert_false(lh_name_check("a\nb", &error));
+    assert_false(lh_name_check("\xff", &error));
 }
 
 static void test_holders_differ(void **state)
