@@ -41,4 +41,8 @@ struct lh_answer {
 void lh_answer_read(const struct lh_resp_value *reply, const char *name,
                     struct lh_answer *ret_answer);
 
+// Whether a renewal was refused because the lease was revoked. The beginning of that reason is part
+// of the protocol (docs/wire.md).
+bool lh_answer_says_revoked(const struct lh_answer *answer);
+
 #endif
