@@ -49,7 +49,7 @@ int lh_acquire_command(int argc, char **argv)
         !lh_session_name("acquire", parsed.positionals[0], &lease, &exit_code) ||
         !lh_session_holder("acquire", holder, &lease, &exit_code) ||
         !lh_options_one_wait("acquire", nonblock, &wait, &exit_code) ||
-        !lh_session_open("acquire", &common, &client, &exit_code))
+        !lh_cli_session_open("acquire", &common, &client, &exit_code))
         return exit_code;
     lh_errand_acquire(&call, client, &lease, ttl.value, wait.value,
                       lh_session_patience(&common, &wait));

@@ -9,6 +9,7 @@
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
+#include "sim/sim.h"
 
 static int help_command(int argc, char **argv);
 static int version_command(int argc, char **argv);
@@ -27,6 +28,7 @@ static const struct lh_command commands[] = {
     {"dev", lh_dev_command, "start a cluster on this machine to try things on"},
     {"demo", lh_demo_command, "show three nodes, a kill and a stop, and check that no two held"},
     {"check", lh_check_command, "for developers: search the protocol's states for a violation"},
+    {"sim", lh_sim_command, "for developers: run whole clusters under faults, from one number"},
     {"witness", lh_witness_command,
      "for developers: each known failure, and the rule that stops it"},
     {"trace", lh_trace_command, "for developers: is a recording of daemons what the rules allow?"},

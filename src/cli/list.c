@@ -148,7 +148,7 @@ int lh_list_command(int argc, char **argv)
     struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
-        !lh_session_open("list", &common, &client, &exit_code))
+        !lh_cli_session_open("list", &common, &client, &exit_code))
         return exit_code;
     struct listing listing = {.json = common.json, .leases = json_array(), .missing = json_array()};
     lh_lease_table_open(&listing.table);

@@ -35,7 +35,7 @@ int lh_release_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_owner("release", holder, &lease, &exit_code) ||
         !lh_session_name("release", parsed.positionals[0], &lease, &exit_code) ||
-        !lh_session_open("release", &common, &client, &exit_code))
+        !lh_cli_session_open("release", &common, &client, &exit_code))
         return exit_code;
     lh_errand_release(&call, client, &lease, lh_session_patience(&common, NULL));
     return lh_session_finish("release", &call, &common);

@@ -37,7 +37,7 @@ int lh_renew_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_owner("renew", holder, &lease, &exit_code) ||
         !lh_session_name("renew", parsed.positionals[0], &lease, &exit_code) ||
-        !lh_session_open("renew", &common, &client, &exit_code))
+        !lh_cli_session_open("renew", &common, &client, &exit_code))
         return exit_code;
     lh_errand_renew(&call, client, &lease, ttl.value, lh_session_patience(&common, NULL));
     return lh_session_finish("renew", &call, &common);

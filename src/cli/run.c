@@ -91,7 +91,7 @@ int lh_run_command(int argc, char **argv)
     };
     lh_holder_make(lease.holder); // never chosen by the user: two wrappers must not be one holder
     if (!check_times(&ttl, &plan, &exit_code) ||
-        !lh_session_open("run", &common, &client, &exit_code))
+        !lh_cli_session_open("run", &common, &client, &exit_code))
         return exit_code;
     exit_code = lh_run_loop(&plan, client, &lease);
     lh_channel_close(client);

@@ -12,8 +12,8 @@
 #define PATIENCE_DEFAULT_NS (5 * LH_NS_PER_S)
 #define PATIENCE_LEAST_NS (1 * LH_NS_PER_S) // of one that is cut to the wait
 
-bool lh_session_open(const char *command, const struct lh_common_options *common,
-                     struct lh_channel **ret_client, int *ret_exit)
+bool lh_cli_session_open(const char *command, const struct lh_common_options *common,
+                         struct lh_channel **ret_client, int *ret_exit)
 {
     struct lh_error error;
     if (lh_channel_open(common->connect, ret_client, &error))
@@ -223,7 +223,7 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
     int exit_code;
     if (!lh_options_parse(syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_name(syntax->command, parsed.positionals[0], &lease, &exit_code) ||
-        !lh_session_open(syntax->command, common, &client, &exit_code))
+        !lh_cli_session_open(syntax->command, common, &client, &exit_code))
         return exit_code;
     const char *words[] = {"LEASE", verb, lease.name};
     if (lh_session_call(syntax->command, client, common, words, 3, &reply, &exit_code))

@@ -8,8 +8,8 @@
 #include "client/drive.h"
 
 // Opens a client for --connect. On failure says why and sets *ret_exit.
-bool lh_session_open(const char *command, const struct lh_common_options *common,
-                     struct lh_channel **ret_client, int *ret_exit);
+bool lh_cli_session_open(const char *command, const struct lh_common_options *common,
+                         struct lh_channel **ret_client, int *ret_exit);
 
 // --timeout, or 5 s. Who waits in line (`wait`, NULL: nobody) for less than that wants to hear of
 // a missing quorum as soon, though not within less than a second.

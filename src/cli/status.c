@@ -137,7 +137,7 @@ int lh_status_command(int argc, char **argv)
     const struct lh_resp_value *reply;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
-        !lh_session_open("status", &common, &client, &exit_code))
+        !lh_cli_session_open("status", &common, &client, &exit_code))
         return exit_code;
     if (lh_session_call("status", client, &common, words, 2, &reply, &exit_code)) {
         if (common.json) {

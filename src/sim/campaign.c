@@ -1,0 +1,163 @@
+// See campaign.h. Workers take the next seed from a counter in shared memory and write their
+// results, each smaller than what a pipe takes in one piece, into one pipe.
+#include "sim/campaign.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKERS_MAX 64
+
+_Static_assert(sizeof(struct lh_sim_result) <= PIPE_BUF, "a result is written in one piece");
+
+struct shared {
+    _Atomic uint64_t next;
+    _Atomic uint64_t running[WORKERS_MAX]; // the seed, by worker
+};
+
+struct crew {
+    const struct lh_sim_campaign *campaign;
+    struct shared *shared;
+    int pipe[2];
+    pid_t pids[WORKERS_MAX];
+    unsigned count, alive;
+    bool failed;
+};
+
+void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t seed,
+                              struct lh_sim_settings *ret_settings)
+{
+    char error[256];
+    lh_sim_settings_draw(ret_settings, seed, campaign->duration_ns, campaign->nodes);
+    if (campaign->overrides != NULL) // they were checked before
+        lh_sim_settings_override(ret_settings, campaign->overrides, error, sizeof error);
+    ret_settings->weakened = campaign->weakened;
+}
+
+static void work(const struct crew *crew, unsigned worker)
+{
+    const struct lh_sim_campaign *campaign = crew->campaign;
+    FILE *log = campaign->log != NULL ? fopen(campaign->log, "w") : NULL;
+    for (;;) {
+        uint64_t seed = atomic_fetch_add(&crew->shared->next, 1);
+        struct lh_sim_settings settings;
+        struct lh_sim_result result;
+        if (seed > campaign->last || seed < campaign->first)
+            break;
+        atomic_store(&crew->shared->running[worker], seed);
+        lh_sim_campaign_settings(campaign, seed, &settings);
+        lh_sim_run(&settings, log, &result);
+        if (write(crew->pipe[1], &result, sizeof result) != (ssize_t)sizeof result)
+            break;
+    }
+    if (log != NULL)
+        fclose(log);
+    _exit(0);
+}
+
+static bool begin(struct crew *crew, unsigned worker)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0) {
+        close(crew->pipe[0]);
+        work(crew, worker);
+    }
+    crew->pids[worker] = pid;
+    crew->alive++;
+    return true;
+}
+
+static void take(struct crew *crew, const struct lh_sim_result *result)
+{
+    const struct lh_sim_campaign *campaign = crew->campaign;
+    campaign->each(campaign->context, result);
+    if (result->verdict == LH_SIM_CLEAN)
+        return;
+    crew->failed = true;
+    if (!campaign->keep_going)
+        atomic_store(&crew->shared->next, UINT64_MAX / 2); // nothing more is begun
+}
+
+static void take_all(struct crew *crew)
+{
+    struct lh_sim_result result;
+    struct pollfd wanted = {.fd = crew->pipe[0], .events = POLLIN};
+    while (poll(&wanted, 1, 0) > 0 && (wanted.revents & POLLIN) != 0 &&
+           read(crew->pipe[0], &result, sizeof result) == (ssize_t)sizeof result)
+        take(crew, &result);
+}
+
+// A worker has ended: of itself, or with the seed that it was running.
+static void bury(struct crew *crew, unsigned worker, int status)
+{
+    crew->alive--;
+    crew->pids[worker] = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return;
+    struct lh_sim_result result = {.seed = atomic_load(&crew->shared->running[worker]),
+                                   .verdict = LH_SIM_CRASHED};
+    if (WIFSIGNALED(status))
+        snprintf(result.what, sizeof result.what, "ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(result.what, sizeof result.what, "ended with exit code %d", WEXITSTATUS(status));
+    take(crew, &result);
+    begin(crew, worker);
+}
+
+static void watch(struct crew *crew)
+{
+    while (crew->alive > 0) {
+        struct pollfd wanted = {.fd = crew->pipe[0], .events = POLLIN};
+        poll(&wanted, 1, 50);
+        take_all(crew);
+        for (unsigned worker = 0; worker < crew->count; worker++) {
+            int status = 0;
+            if (crew->pids[worker] == 0 ||
+                waitpid(crew->pids[worker], &status, WNOHANG) != crew->pids[worker])
+                continue;
+            take_all(crew); // what it wrote before it ended
+            bury(crew, worker, status);
+        }
+    }
+}
+
+bool lh_sim_campaign_run(const struct lh_sim_campaign *campaign)
+{
+    struct crew crew = {.campaign = campaign};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t seeds = campaign->last - campaign->first + 1;
+    crew.count = campaign->workers != 0 ? campaign->workers : cores > 0 ? (unsigned)cores : 1;
+    if (crew.count > WORKERS_MAX)
+        crew.count = WORKERS_MAX;
+    if (crew.count > seeds)
+        crew.count = (unsigned)seeds;
+    crew.shared =
+        mmap(NULL, sizeof *crew.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (crew.shared == MAP_FAILED)
+        return false;
+    if (pipe(crew.pipe) != 0) {
+        munmap(crew.shared, sizeof *crew.shared);
+        return false;
+    }
+    atomic_store(&crew.shared->next, campaign->first);
+    bool begun = true;
+    for (unsigned worker = 0; worker < crew.count && begun; worker++)
+        begun = begin(&crew, worker);
+    watch(&crew);
+    close(crew.pipe[0]);
+    close(crew.pipe[1]);
+    munmap(crew.shared, sizeof *crew.shared);
+    return begun;
+}

@@ -1,0 +1,34 @@
+// Many seeds on all cores. Each worker is a process of its own, so that a run that crashes (an
+// assertion of the code that is tested, say) is a result like any other: its seed is known, and the
+// rest goes on.
+#ifndef LH_SIM_CAMPAIGN_H
+#define LH_SIM_CAMPAIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/run.h"
+#include "sim/settings.h"
+
+struct lh_sim_campaign {
+    uint64_t first, last; // seeds
+    int64_t duration_ns;
+    unsigned nodes;        // 0: the seed's choice
+    const char *overrides; // or NULL
+    unsigned weakened;
+    unsigned workers; // 0: one for each core
+    const char *log;  // where the event log goes; one seed only. NULL: nowhere
+    bool keep_going;  // after a failure
+    // Each result, in the order in which they come.
+    void *context;
+    void (*each)(void *context, const struct lh_sim_result *result);
+};
+
+// The settings of one seed of the campaign.
+void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t seed,
+                              struct lh_sim_settings *ret_settings);
+
+// Runs them. Returns false if no process could be started.
+bool lh_sim_campaign_run(const struct lh_sim_campaign *campaign);
+
+#endif

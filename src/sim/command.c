@@ -1,0 +1,322 @@
+// `leasehold sim`: reads its options, runs a campaign, and prints what came of it. Results go to
+// standard output; progress and how to replay a failure to standard error.
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sim/campaign.h"
+#include "sim/weaken.h"
+
+enum { EXIT_USAGE = 64 };
+
+static const char usage[] =
+    "Usage: leasehold sim [--seed N | --seeds A..B] [--duration D] [OPTIONS]\n\n"
+    "Runs whole clusters of the code that ships on a virtual network, virtual disks and virtual\n"
+    "clocks, with faults, and judges what their clients believe. The same seed gives the same "
+    "run.\n\n"
+    "  --seed N             one run, with all that it was made of\n"
+    "  --seeds A..B         many runs, on all cores (default: 1..100)\n"
+    "  --duration D         simulated time with faults, such as 60s (default), 1h, 24h\n"
+    "  --nodes N            members, 1 to 7 (default: the seed's choice)\n"
+    "  --faults K=V,...     settings instead of the seed's, listed below\n"
+    "  --weaken RULE,...    break rules on purpose, listed below\n"
+    "  --keep-going         do not end at the first failure\n"
+    "  --workers N          processes (default: one for each core)\n"
+    "  --log FILE           write the event log of one seed\n"
+    "  --json               one object a run\n\n"
+    "Exit codes: 0 clean; 3 two held a lease at once, a token fell, or a stale write was taken; 4\n"
+    "after healing a node did not serve or a lease was not granted in time; 70 a run crashed.\n\n"
+    "Settings:\n";
+
+struct options {
+    struct lh_sim_campaign campaign;
+    bool json, progress;
+    // what came so far
+    enum lh_sim_verdict worst;
+    uint64_t failed, done;
+    struct lh_sim_result total;
+    struct timespec began;
+    double shown;
+};
+
+static bool complain(const char *what, const char *value, const char *remedy)
+{
+    fprintf(stderr, "leasehold sim: %s '%s': %s\n", what, value, remedy);
+    return false;
+}
+
+static double seconds_since(const struct timespec *began)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - began->tv_sec) + 1e-9 * (double)(now.tv_nsec - began->tv_nsec);
+}
+
+// --- options ---
+
+static bool read_seeds(struct lh_sim_campaign *campaign, const char *text)
+{
+    const char *dots = strstr(text, "..");
+    struct lh_slice first = lh_slice_of(text, dots != NULL ? (size_t)(dots - text) : strlen(text));
+    if (!lh_u64_parse(first, &campaign->first))
+        return complain("--seeds", text, "give two numbers, such as 1..100");
+    campaign->last = campaign->first;
+    if (dots != NULL && (!lh_u64_parse(lh_slice_of_string(dots + 2), &campaign->last) ||
+                         campaign->last < campaign->first || campaign->last >= UINT64_MAX / 2))
+        return complain("--seeds", text, "give two numbers, the smaller one first, such as 1..100");
+    return true;
+}
+
+static bool read_number(const char *option, const char *text, uint64_t most, unsigned *ret)
+{
+    uint64_t value;
+    if (!lh_u64_parse(lh_slice_of_string(text), &value) || value < 1 || value > most) {
+        fprintf(stderr, "leasehold sim: %s '%s': give a number from 1 to %llu\n", option, text,
+                (unsigned long long)most);
+        return false;
+    }
+    *ret = (unsigned)value;
+    return true;
+}
+
+static bool read_duration(struct lh_sim_campaign *campaign, const char *text)
+{
+    struct lh_duration duration;
+    const char *reason = "give at least 1s and at most 10000h";
+    if (!lh_duration_parse(lh_slice_of_string(text), &duration, &reason) ||
+        duration.ns < LH_NS_PER_S || duration.ns > 10000 * 3600 * LH_NS_PER_S)
+        return complain("--duration", text, reason);
+    campaign->duration_ns = duration.ns;
+    return true;
+}
+
+static bool read_value(struct options *options, const char *option, const char *value)
+{
+    struct lh_sim_campaign *campaign = &options->campaign;
+    if (strcmp(option, "--seed") == 0 || strcmp(option, "--seeds") == 0)
+        return read_seeds(campaign, value);
+    if (strcmp(option, "--duration") == 0)
+        return read_duration(campaign, value);
+    if (strcmp(option, "--nodes") == 0)
+        return read_number(option, value, LH_SIM_NODES_MAX, &campaign->nodes);
+    if (strcmp(option, "--workers") == 0)
+        return read_number(option, value, 64, &campaign->workers);
+    if (strcmp(option, "--faults") == 0) {
+        campaign->overrides = value;
+    } else if (strcmp(option, "--weaken") == 0) {
+        campaign->weakened = lh_sim_weaken_parse(value);
+        if (campaign->weakened == 0)
+            return complain(option, value, "no such rule; `leasehold sim --help` lists them");
+    } else if (strcmp(option, "--log") == 0) {
+        campaign->log = value;
+    } else {
+        return complain("unknown option", option, "`leasehold sim --help` lists them");
+    }
+    return true;
+}
+
+static bool read_options(struct options *options, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        char name[32];
+        const char *equals = strchr(argv[i], '=');
+        if (strcmp(argv[i], "--json") == 0) {
+            options->json = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--keep-going") == 0) {
+            options->campaign.keep_going = true;
+            continue;
+        }
+        if (strncmp(argv[i], "--", 2) != 0)
+            return complain("unexpected word", argv[i], "`leasehold sim --help` shows the usage");
+        snprintf(name, sizeof name, "%.*s",
+                 equals != NULL ? (int)(equals - argv[i]) : (int)strlen(argv[i]), argv[i]);
+        const char *value = equals != NULL ? equals + 1 : ++i < argc ? argv[i] : NULL;
+        if (value == NULL)
+            return complain("option", name, "a value is missing");
+        if (!read_value(options, name, value))
+            return false;
+    }
+    return true;
+}
+
+static bool check_options(const struct options *options)
+{
+    const struct lh_sim_campaign *campaign = &options->campaign;
+    struct lh_sim_settings settings;
+    char error[256];
+    lh_sim_settings_draw(&settings, campaign->first, campaign->duration_ns, campaign->nodes);
+    if (campaign->overrides != NULL &&
+        !lh_sim_settings_override(&settings, campaign->overrides, error, sizeof error))
+        return complain("--faults", campaign->overrides, error);
+    if (campaign->log != NULL && campaign->first != campaign->last)
+        return complain("--log", campaign->log, "needs a single --seed");
+    return true;
+}
+
+// --- printing ---
+
+static const char *verdict_name(enum lh_sim_verdict verdict)
+{
+    switch (verdict) {
+    case LH_SIM_CLEAN: return "clean";
+    case LH_SIM_UNSAFE: return "safety";
+    case LH_SIM_STUCK: return "liveness";
+    case LH_SIM_CRASHED: break;
+    }
+    return "crash";
+}
+
+static void print_replay(const struct options *options, uint64_t seed)
+{
+    const struct lh_sim_campaign *campaign = &options->campaign;
+    printf("replay: leasehold sim --seed %llu --duration %llds", (unsigned long long)seed,
+           (long long)(campaign->duration_ns / LH_NS_PER_S));
+    if (campaign->nodes != 0)
+        printf(" --nodes %u", campaign->nodes);
+    if (campaign->overrides != NULL)
+        printf(" --faults %s", campaign->overrides);
+    if (campaign->weakened != 0) {
+        printf(" --weaken ");
+        lh_sim_weaken_print(campaign->weakened, stdout);
+    }
+    printf("\n");
+}
+
+static void print_counts(const struct lh_sim_result *result)
+{
+    const char *separator = "";
+#define PRINT_COUNT(field, name)                                                                   \
+    if (result->field != 0)                                                                        \
+        printf("%s%s %llu", separator, name, (unsigned long long)result->field), separator = ", ";
+    LH_SIM_COUNTS(PRINT_COUNT)
+#undef PRINT_COUNT
+    printf("\n");
+}
+
+static void print_text(const struct options *options, const struct lh_sim_result *result)
+{
+    struct lh_sim_settings settings;
+    bool single = options->campaign.first == options->campaign.last;
+    if (result->verdict == LH_SIM_CLEAN && !single)
+        return;
+    lh_sim_campaign_settings(&options->campaign, result->seed, &settings);
+    printf("seed %llu: %s", (unsigned long long)result->seed, verdict_name(result->verdict));
+    if (result->verdict != LH_SIM_CLEAN)
+        printf(": %s, at %lld.%09lld s", result->what, (long long)(result->at_ns / LH_NS_PER_S),
+               (long long)(result->at_ns % LH_NS_PER_S));
+    printf("\nsettings: ");
+    lh_sim_settings_print(&settings, stdout);
+    printf("\n");
+    if (single) {
+        printf("counts: ");
+        print_counts(result);
+        printf("event log: %016llx\n", (unsigned long long)result->log_hash);
+    }
+    if (result->verdict != LH_SIM_CLEAN)
+        print_replay(options, result->seed);
+}
+
+static void print_json(const struct lh_sim_result *result)
+{
+    char text[2 * sizeof result->what];
+    struct lh_writer writer = lh_writer_of(text, sizeof text);
+    lh_json_escape(&writer, lh_slice_of_string(result->what));
+    printf("{\"seed\":%llu,\"verdict\":\"%s\",\"what\":\"%.*s\",\"at_ns\":%lld",
+           (unsigned long long)result->seed, verdict_name(result->verdict),
+           (int)lh_writer_size_bytes(&writer), text, (long long)result->at_ns);
+    printf(",\"simulated_ns\":%lld,\"log\":\"%016llx\"", (long long)result->simulated_ns,
+           (unsigned long long)result->log_hash);
+#define PRINT_FIELD(field, name) printf(",\"%s\":%llu", name, (unsigned long long)result->field);
+    LH_SIM_COUNTS(PRINT_FIELD)
+#undef PRINT_FIELD
+    printf("}\n");
+}
+
+static void show_progress(struct options *options)
+{
+    double now = seconds_since(&options->began);
+    if (!options->progress || now - options->shown < 0.2)
+        return;
+    options->shown = now;
+    fprintf(stderr, "\r\033[K%llu of %llu seeds, %llu failed, %.1f M events, %.2f M/s",
+            (unsigned long long)options->done,
+            (unsigned long long)(options->campaign.last - options->campaign.first + 1),
+            (unsigned long long)options->failed, (double)options->total.events / 1e6,
+            now > 0 ? (double)options->total.events / now / 1e6 : 0);
+}
+
+static void end_progress(struct options *options)
+{
+    if (options->progress && options->shown > 0)
+        fprintf(stderr, "\r\033[K");
+    options->shown = 0;
+}
+
+static void on_result(void *context, const struct lh_sim_result *result)
+{
+    struct options *options = context;
+    options->done++;
+    options->failed += result->verdict != LH_SIM_CLEAN;
+    if (result->verdict > options->worst)
+        options->worst = result->verdict;
+    options->total.simulated_ns += result->simulated_ns;
+#define ADD_COUNT(field, name) options->total.field += result->field;
+    LH_SIM_COUNTS(ADD_COUNT)
+#undef ADD_COUNT
+    if (options->json || result->verdict != LH_SIM_CLEAN)
+        end_progress(options);
+    if (options->json)
+        print_json(result);
+    else
+        print_text(options, result);
+    fflush(stdout);
+    show_progress(options);
+}
+
+static void print_summary(struct options *options)
+{
+    double seconds = seconds_since(&options->began);
+    end_progress(options);
+    if (options->json)
+        return;
+    if (options->campaign.first != options->campaign.last)
+        printf("seeds %llu..%llu: %llu run, %llu failed; ",
+               (unsigned long long)options->campaign.first,
+               (unsigned long long)options->campaign.last, (unsigned long long)options->done,
+               (unsigned long long)options->failed),
+            print_counts(&options->total);
+    printf("%.1f simulated hours in %.1f s, %.2f million events a second\n",
+           (double)options->total.simulated_ns / 3600e9, seconds,
+           seconds > 0 ? (double)options->total.events / seconds / 1e6 : 0);
+}
+
+int lh_sim_command(int argc, char **argv)
+{
+    struct options options = {.campaign = {.first = 1, .last = 100, .duration_ns = 60000000000},
+                              .progress = isatty(STDERR_FILENO) != 0};
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        lh_sim_settings_help(stdout);
+        fputs("\nRules to break:\n", stdout);
+        lh_sim_weaken_help(stdout);
+        return ferror(stdout) != 0;
+    }
+    if (!read_options(&options, argc, argv) || !check_options(&options))
+        return EXIT_USAGE;
+    options.campaign.context = &options;
+    options.campaign.each = on_result;
+    clock_gettime(CLOCK_MONOTONIC, &options.began);
+    if (!lh_sim_campaign_run(&options.campaign)) {
+        perror("leasehold sim: no process could be started");
+        return LH_SIM_CRASHED;
+    }
+    print_summary(&options);
+    return (int)options.worst;
+}

@@ -1,0 +1,180 @@
+// What goes wrong. Each kind of fault comes again after a span of its own, evenly between nothing
+// and twice the setting, and ends by itself. Two things are never done, because nothing can stand
+// them and the documents say so: more disks are not lost at once than a minority's, and no clock is
+// driven out of its bound unless the settings ask for it.
+#include "sim/world.h"
+
+enum fault { DRIFT, CRASH, STOP, PAUSE, SUSPEND, CUT, DISK_STALL, FAULTS };
+
+int64_t lh_sim_span(struct lh_sim *sim, int64_t least_ns, int64_t most_ns)
+{
+    if (most_ns <= least_ns)
+        return least_ns;
+    unsigned doublings = 0;
+    while (doublings < 62 && least_ns <= most_ns >> (doublings + 1))
+        doublings++;
+    int64_t low = least_ns << lh_sim_below(sim, doublings + 1);
+    return lh_sim_between(sim, low, low > most_ns / 2 ? most_ns : 2 * low);
+}
+
+static int64_t some_rate(struct lh_sim *sim)
+{
+    int64_t most = sim->settings.clock_ppm;
+    if (lh_sim_chance(sim, sim->settings.extreme))
+        return lh_sim_below(sim, 2) == 0 ? most : -most;
+    return lh_sim_between(sim, -most, most);
+}
+
+struct lh_sim_clock lh_sim_some_clock(struct lh_sim *sim)
+{
+    int64_t rate_ppm = some_rate(sim);
+    int64_t uptime = lh_sim_span(sim, LH_NS_PER_S, 1000000 * LH_NS_PER_S);
+    return (struct lh_sim_clock){.true_ns = sim->now, .local_ns = uptime, .rate_ppm = rate_ppm};
+}
+
+static int64_t every(const struct lh_sim *sim, unsigned kind)
+{
+    const struct lh_sim_settings *settings = &sim->settings;
+    const int64_t spans[FAULTS] = {[DRIFT] = settings->drift_ns,
+                                   [CRASH] = settings->crash_ns,
+                                   [STOP] = settings->stop_ns,
+                                   [PAUSE] = settings->pause_ns,
+                                   [SUSPEND] = settings->suspend_ns,
+                                   [CUT] = settings->cut_ns,
+                                   [DISK_STALL] = settings->disk_stall_ns};
+    return spans[kind];
+}
+
+static void again(struct lh_sim *sim, unsigned kind)
+{
+    struct lh_sim_event event = {.kind = LH_SIM_FAULT, .other = kind};
+    if (every(sim, kind) > 0)
+        lh_sim_queue_push(sim->queue, sim->now + lh_sim_between(sim, 1, 2 * every(sim, kind)),
+                          &event, NULL, 0);
+}
+
+void lh_sim_faults_begin(struct lh_sim *sim)
+{
+    for (unsigned kind = 0; kind < FAULTS; kind++)
+        again(sim, kind);
+}
+
+static struct lh_sim_node *some_node(struct lh_sim *sim)
+{
+    return &sim->nodes[lh_sim_below(sim, (uint64_t)sim->settings.nodes)];
+}
+
+static int64_t some_span(struct lh_sim *sim)
+{
+    return lh_sim_span(sim, LH_NS_PER_MS, sim->settings.span_ns);
+}
+
+static unsigned memories_missing(const struct lh_sim *sim)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < sim->settings.nodes; i++)
+        count += sim->nodes[i].wiped;
+    return count;
+}
+
+static void crash(struct lh_sim *sim, struct lh_sim_node *node, bool told)
+{
+    if (node->driver == NULL)
+        return;
+    sim->result.crashes++;
+    lh_sim_node_crash(node, (unsigned)lh_sim_below(sim, node->write_count + 1), told);
+    if (lh_sim_chance(sim, sim->settings.reboot_ppm))
+        lh_sim_node_reboot(node);
+    if (!node->wiped && memories_missing(sim) < (unsigned)(sim->settings.nodes - 1) / 2 &&
+        lh_sim_chance(sim, sim->settings.wipe_ppm))
+        lh_sim_node_wipe(node);
+}
+
+static void drift(struct lh_sim *sim)
+{
+    unsigned index = (unsigned)lh_sim_below(sim, (uint64_t)sim->settings.nodes +
+                                                     (uint64_t)sim->settings.clients);
+    int64_t rate_ppm = some_rate(sim);
+    if (index < sim->settings.nodes)
+        lh_sim_node_bend(&sim->nodes[index], rate_ppm);
+    else
+        lh_sim_clock_bend(&sim->clients[index - sim->settings.nodes].clock, sim->now, rate_ppm);
+}
+
+static void cut(struct lh_sim *sim)
+{
+    unsigned from = (unsigned)lh_sim_below(sim, (uint64_t)sim->settings.nodes);
+    unsigned to = (unsigned)lh_sim_below(sim, (uint64_t)sim->settings.nodes);
+    uint64_t kind = lh_sim_below(sim, 4); // one direction of a link, a node's ears, mouth, or both
+    int64_t until = sim->now + some_span(sim);
+    for (unsigned i = 0; i < sim->settings.nodes; i++) {
+        if (kind == 1 || kind == 3)
+            sim->cut_until[i][from] = until;
+        if (kind == 2 || kind == 3)
+            sim->cut_until[from][i] = until;
+    }
+    if (kind == 0)
+        sim->cut_until[from][to] = until;
+    sim->result.cuts++;
+}
+
+static void pause_node(struct lh_sim *sim, bool suspended)
+{
+    struct lh_sim_node *node = some_node(sim);
+    if (node->driver == NULL || node->paused_until > sim->now)
+        return;
+    node->paused_until = sim->now + some_span(sim);
+    node->suspended = suspended;
+    sim->result.pauses++;
+}
+
+void lh_sim_fault(struct lh_sim *sim, unsigned kind)
+{
+    if (sim->healed)
+        return;
+    lh_sim_note(sim, "fault", kind, 0, 0);
+    struct lh_sim_node *node = some_node(sim);
+    bool told = lh_sim_below(sim, 4) > 0; // else the machine is gone, and nobody's connection ends
+    switch ((enum fault)kind) {
+    case DRIFT: drift(sim); break;
+    case CRASH:
+        if (lh_sim_chance(sim, sim->settings.black_ppm))
+            for (unsigned i = 0; i < sim->settings.nodes; i++)
+                crash(sim, &sim->nodes[i], told);
+        else
+            crash(sim, node, told);
+        break;
+    case STOP:
+        if (node->driver != NULL && node->paused_until <= sim->now)
+            sim->result.crashes++, lh_sim_node_stop(node);
+        break;
+    case PAUSE: pause_node(sim, false); break;
+    case SUSPEND: pause_node(sim, true); break;
+    case CUT: cut(sim); break;
+    case DISK_STALL:
+        node->disk_until = sim->now + some_span(sim);
+        sim->result.stalls++;
+        break;
+    case FAULTS: break;
+    }
+    again(sim, kind);
+}
+
+void lh_sim_heal(struct lh_sim *sim)
+{
+    sim->healed = true;
+    lh_sim_note(sim, "healed", 0, 0, 0);
+    for (unsigned i = 0; i < LH_SIM_NODES_MAX; i++)
+        for (unsigned j = 0; j < LH_SIM_NODES_MAX; j++)
+            sim->cut_until[i][j] = 0;
+    for (unsigned i = 0; i < sim->settings.nodes; i++) {
+        struct lh_sim_node *node = &sim->nodes[i];
+        node->paused_until = node->disk_until = 0;
+        if (node->driver == NULL)
+            lh_sim_node_start(node);
+    }
+    for (unsigned i = 0; i < sim->settings.clients; i++) {
+        sim->clients[i].gone = true;
+        lh_sim_client_crash(&sim->clients[i], sim);
+    }
+}

@@ -1,0 +1,201 @@
+// See weaken.h. What is done here to a node's memory leaves it as it would be if the rule were not
+// in the code: before a message is handled, since then the rule that is left finds nothing to
+// object to, or just after one was sent.
+#include "sim/weaken.h"
+
+#include <string.h>
+
+#include "host/host_internal.h"
+#include "sim/world.h"
+
+static const char *const names[LH_WEAKEN_COUNT] = {
+#define NAME(flag, name, help) name,
+    LH_SIM_WEAKENINGS(NAME)
+#undef NAME
+};
+static const char *const helps[LH_WEAKEN_COUNT] = {
+#define HELP(flag, name, help) help,
+    LH_SIM_WEAKENINGS(HELP)
+#undef HELP
+};
+
+unsigned lh_sim_weaken_parse(const char *text)
+{
+    unsigned flags = 0;
+    while (*text != '\0') {
+        size_t size = strcspn(text, ",");
+        unsigned flag = 0;
+        for (unsigned i = 0; i < LH_WEAKEN_COUNT; i++)
+            if (strlen(names[i]) == size && strncmp(names[i], text, size) == 0)
+                flag = 1u << i;
+        if (flag == 0)
+            return 0;
+        flags |= flag;
+        text += size + (text[size] == ',');
+    }
+    return flags;
+}
+
+void lh_sim_weaken_print(unsigned flags, FILE *file)
+{
+    const char *separator = "";
+    for (unsigned i = 0; i < LH_WEAKEN_COUNT; i++)
+        if ((flags >> i & 1) != 0)
+            fprintf(file, "%s%s", separator, names[i]), separator = ",";
+}
+
+void lh_sim_weaken_help(FILE *file)
+{
+    for (unsigned i = 0; i < LH_WEAKEN_COUNT; i++)
+        fprintf(file, "  %-19s %s\n", names[i], helps[i]);
+}
+
+static bool broken(const struct lh_sim_node *node, unsigned flag)
+{
+    return (node->sim->settings.weakened & flag) != 0;
+}
+
+void lh_sim_weaken_start(struct lh_sim_node *node)
+{
+    struct lh_machine *machine = &lh_driver_host(node->driver)->machine;
+    if (broken(node, LH_WEAKEN_NO_GUARD))
+        machine->config.timing.rate_ppm = 0; // D_A = D_P
+}
+
+// --- requests, at the acceptor ---
+
+static void before_accept(struct lh_sim_node *node, struct lh_acceptor_record *record,
+                          struct lh_instant now, const struct lh_message *message)
+{
+    if (!lh_acceptor_live(record, now) || message->ballot < record->promised ||
+        message->ballot == record->ballot)
+        return;
+    bool named =
+        message->base == record->ballot && lh_ballot_same_owner(message->ballot, record->ballot);
+    if (named && broken(node, LH_WEAKEN_SHRINKING_DEADLINE))
+        record->deadline = (struct lh_instant){now.ns + 1};
+    if (!named && broken(node, LH_WEAKEN_NO_REFUSAL))
+        record->deadline = LH_PAST;
+}
+
+static void before_extend(struct lh_sim_node *node, struct lh_acceptor_record *record,
+                          struct lh_instant now, const struct lh_message *message)
+{
+    if (broken(node, LH_WEAKEN_SHRINKING_DEADLINE) && lh_acceptor_live(record, now) &&
+        message->ballot == record->ballot && message->stamp > record->stamp)
+        record->deadline = (struct lh_instant){now.ns + 1};
+}
+
+static void before_release(struct lh_sim_node *node, struct lh_acceptor_record *record,
+                           const struct lh_message *message)
+{
+    if (broken(node, LH_WEAKEN_OWNER_ONLY_RELEASE) &&
+        lh_ballot_same_owner(record->ballot, message->ballot) && message->ballot != record->ballot)
+        record->deadline = LH_PAST;
+}
+
+static void before_request(struct lh_sim_node *node, struct lh_machine *machine,
+                           struct lh_instant now, const struct lh_message *message)
+{
+    struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, message->key);
+    if (record == NULL || lh_before(now, machine->quarantine_until))
+        return;
+    switch (message->kind) {
+    case LH_MESSAGE_ACCEPT: before_accept(node, record, now, message); break;
+    case LH_MESSAGE_EXTEND: before_extend(node, record, now, message); break;
+    case LH_MESSAGE_RELEASE: before_release(node, record, message); break;
+    default: break;
+    }
+}
+
+// --- answers, at the proposer ---
+
+// One more acceptor than there is: what a counter would make of a second answer of the same.
+static void count_twice(struct lh_members_set *set, unsigned acceptor)
+{
+    if (!lh_set_has(*set, acceptor))
+        return;
+    for (unsigned i = LH_MEMBERS_MAX; i < LH_SET_CAPACITY; i++)
+        if (!lh_set_has(*set, i)) {
+            lh_set_add(set, i);
+            return;
+        }
+}
+
+static void before_answer(struct lh_sim_node *node, struct lh_machine *machine, unsigned acceptor,
+                          const struct lh_message *message)
+{
+    struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease == NULL)
+        return;
+    struct lh_proposer *proposer = &lease->proposer;
+    bool promise = message->kind == LH_MESSAGE_PROMISE && proposer->phase == LH_PREPARING &&
+                   message->ballot == proposer->ballot;
+    bool accepted = (message->kind == LH_MESSAGE_ACCEPTED && proposer->phase == LH_ACCEPTING &&
+                     message->ballot == proposer->ballot) ||
+                    (message->kind == LH_MESSAGE_EXTENDED && proposer->phase == LH_EXTENDING &&
+                     message->ballot == proposer->held && message->stamp == proposer->stamp);
+    if (broken(node, LH_WEAKEN_SCALAR_QUORUM) && promise)
+        count_twice(&proposer->open, acceptor);
+    if (broken(node, LH_WEAKEN_SCALAR_QUORUM) && accepted)
+        count_twice(&proposer->accepted, acceptor);
+    if (broken(node, LH_WEAKEN_STALE_OWNER_OPEN) && promise &&
+        message->reported != LH_BALLOT_NONE &&
+        lh_ballot_same_owner(message->reported, proposer->ballot))
+        lh_set_add(&proposer->open, acceptor);
+}
+
+// The first Accept of an attempt was just sent: its deadline begins only now.
+static void after_accept_sent(struct lh_sim_node *node, struct lh_machine *machine,
+                              struct lh_instant now, const struct lh_message *message)
+{
+    struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease == NULL || lease->id > LH_SIM_NAMES_MAX || lease->proposer.phase != LH_ACCEPTING ||
+        lease->proposer.ballot != message->ballot || node->timed[lease->id - 1] == message->ballot)
+        return;
+    node->timed[lease->id - 1] = message->ballot;
+    lease->proposer.td = lh_after(now, lease->ttl);
+}
+
+// --- whatever comes ---
+
+void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns)
+{
+    struct lh_host *host = lh_driver_host(node->driver);
+    struct lh_machine *machine = &host->machine;
+    struct lh_instant now = {now_ns};
+    if (broken(node, LH_WEAKEN_NO_QUARANTINE))
+        machine->quarantine_until = LH_PAST;
+    if (broken(node, LH_WEAKEN_SHORT_QUARANTINE) && lh_before(now, machine->quarantine_until))
+        machine->quarantine_until.ns -= lh_left(now, machine->quarantine_until).ns / 2;
+    if (broken(node, LH_WEAKEN_TOKEN_REUSE) && !host->identity.restored) {
+        machine->acceptors.floor = LH_BALLOT_NONE;
+        machine->seen = machine->counter = 0;
+    }
+}
+
+static void forget_early(struct lh_machine *machine, struct lh_instant now)
+{
+    struct lh_duration too_short = {machine->config.timing.max_ttl.ns / 8};
+    for (unsigned i = 0; i < machine->acceptors.used; i++)
+        lh_acceptors_forget(&machine->acceptors, now, too_short);
+}
+
+void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struct lh_trace *trace)
+{
+    struct lh_host *host = lh_driver_host(node->driver);
+    struct lh_machine *machine = &host->machine;
+    struct lh_instant now = {now_ns};
+    const struct lh_message *message = &trace->message;
+    if (!trace->received) {
+        if (broken(node, LH_WEAKEN_LATE_TIMER) && message->kind == LH_MESSAGE_ACCEPT)
+            after_accept_sent(node, machine, now, message);
+        return;
+    }
+    if (broken(node, LH_WEAKEN_FORGET_EARLY))
+        forget_early(machine, now);
+    if (lh_message_is_answer(message->kind))
+        before_answer(node, machine, trace->peer - 1u, message);
+    else
+        before_request(node, machine, now, message);
+}

@@ -1,0 +1,58 @@
+// Rules broken on purpose ("canaries"): a simulator that cannot find these cannot be believed when
+// it finds nothing. They live here and nowhere else: the code that is driven is the code that
+// ships, and a rule of the protocol is broken from outside, by changing a node's memory just before
+// the message that the rule is about is handled. So a daemon has no such switch, and a run without
+// them executes none of this.
+#ifndef LH_SIM_WEAKEN_H
+#define LH_SIM_WEAKEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct lh_sim_node;
+struct lh_trace;
+
+// flag, name, rules broken: its own and what else must go before it shows, and what that means.
+#define LH_SIM_WEAKENINGS(X)                                                                       \
+    X(LATE_TIMER, "late-timer", "T1: the deadline counts from the promises")                       \
+    X(OWNER_ONLY_RELEASE, "owner-only-release", "A3: a release clears any lease of its owner")     \
+    X(SCALAR_QUORUM, "scalar-quorum", "P2: messages are counted, not acceptors")                   \
+    X(STALE_OWNER_OPEN, "stale-owner-open", "P2: one's own lease is open under any ballot")        \
+    X(NO_REFUSAL, "no-refusal", "A2: a live lease is overwritten by any accept")                   \
+    X(SHRINKING_DEADLINE, "shrinking-deadline", "D: a shorter renewal moves an exclusion back")    \
+    X(NO_QUARANTINE, "no-quarantine", "A4: an acceptor that lost its memory answers at once")      \
+    X(SHORT_QUARANTINE, "short-quarantine", "T3: the quarantine is half as long")                  \
+    X(NO_GUARD, "no-guard", "T2: an exclusion allows nothing for the rates of clocks")             \
+    X(STALE_CLOCK, "stale-clock", "Clock: a node uses the reading of its last turn")               \
+    X(TOKEN_REUSE, "token-reuse", "F2: a restarted node counts from the beginning")                \
+    X(FORGET_EARLY, "forget-early", "F1: an idle name is forgotten before its quarantine")         \
+    X(EARLY_RELEASE, "early-release", "P6: the client releases and goes on")                       \
+    X(CLIENT_OVERGRANT, "client-overgrant", "Client: the deadline counts from the answer")
+
+enum {
+#define LH_SIM_WEAKEN_INDEX(flag, name, help) LH_WEAKEN_INDEX_##flag,
+    LH_SIM_WEAKENINGS(LH_SIM_WEAKEN_INDEX)
+#undef LH_SIM_WEAKEN_INDEX
+        LH_WEAKEN_COUNT
+};
+
+enum {
+#define LH_SIM_WEAKEN_FLAG(flag, name, help) LH_WEAKEN_##flag = 1 << LH_WEAKEN_INDEX_##flag,
+    LH_SIM_WEAKENINGS(LH_SIM_WEAKEN_FLAG)
+#undef LH_SIM_WEAKEN_FLAG
+};
+
+// The flags of "name" or "name,name"; 0 if one is unknown.
+unsigned lh_sim_weaken_parse(const char *text);
+void lh_sim_weaken_print(unsigned flags, FILE *file);
+void lh_sim_weaken_help(FILE *file);
+
+// The node has just been made and not started; it was admitted, and begins its quarantine.
+void lh_sim_weaken_start(struct lh_sim_node *node);
+void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns);
+
+// A message is about to be handled by the node, or was just sent by it.
+void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struct lh_trace *trace);
+
+#endif

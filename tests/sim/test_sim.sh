@@ -1,0 +1,63 @@
+#!/bin/bash
+# run-tests: timeout 300
+# `leasehold sim` as it ships: seeds that must be clean, one seed twice, a broken rule that must be found, the
+# words of the command line; and that no daemon carries any of it.
+set -uo pipefail
+build="${LEASEHOLD_BUILD:-build}"
+sim="$build/leasehold sim"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+number=0
+
+# verdict STATUS NAME: one TAP line; on failure with the last output.
+verdict() {
+    number=$((number + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
+    [ "$1" -eq 0 ] || cat "$scratch/out" "$scratch/err" | tail -n 20 | sed 's/^/# /'
+}
+
+# gives STATUS TEXT ARGUMENT...: sim ends with that status and says TEXT, on either stream.
+gives() {
+    local wanted=$1 text=$2 status=0
+    # shellcheck disable=SC2086 # two words
+    $sim "${@:3}" >"$scratch/out" 2>"$scratch/err" || status=$?
+    [ $status -eq "$wanted" ] && cat "$scratch/out" "$scratch/err" | grep -qF -- "$text"
+}
+
+gives 0 " 0 failed" --seeds 1..500 --duration 20s
+verdict $? "500 short seeds are clean"
+tail -n 2 "$scratch/out" | sed 's/^/# /'
+
+gives 0 " 0 failed" --seeds 1..4 --duration 1h
+verdict $? "four hours of faults are clean"
+
+gives 0 "event log" --seed 7 --log "$scratch/one" && cp "$scratch/out" "$scratch/first" &&
+    gives 0 "event log" --seed 7 --log "$scratch/two" && cmp "$scratch/one" "$scratch/two" >>"$scratch/err" &&
+    [ -s "$scratch/one" ] && grep -F 'event log' "$scratch/first" | cmp - <(grep -F 'event log' "$scratch/out")
+verdict $? "the same seed gives the same event log, byte for byte"
+
+gives 0 "event log" --seed 8 --log "$scratch/two" && ! cmp -s "$scratch/one" "$scratch/two"
+verdict $? "another seed gives another"
+
+gives 0 "loss=1234," --seed 7 --faults loss=1234,crash-every=0s && grep -qF "crash-every=0ms," "$scratch/out"
+verdict $? "--faults overrides what the seed chose"
+
+gives 3 "both hold" --seeds 1..50 --weaken no-quarantine && replay=$(sed -n 's/^replay: leasehold sim //p' "$scratch/out") &&
+    found=$(grep -m 1 '^seed' "$scratch/out") && gives 3 "$found" $replay
+verdict $? "what a broken rule does is found, and its replay line shows the same"
+
+gives 0 '"verdict":"clean"' --seeds 1..3 --json &&
+    jq -es 'length == 3 and all(.seed and .events > 0 and (.log | length == 16))' "$scratch/out" >>"$scratch/err" 2>&1
+verdict $? "--json gives one object a seed"
+
+gives 64 "'up' is not" --faults loss=up && gives 64 "'speed' is no setting" --faults speed=1 &&
+    gives 64 "'--sed'" --sed 1 && gives 64 "'everything'" --weaken everything && gives 64 "'5..2'" --seeds 5..2 &&
+    gives 64 "'0s'" --duration 0s && gives 64 "max-ttl from 50ms" --faults max-ttl=1ms &&
+    gives 64 "a value is missing" --seed
+verdict $? "what is wrong in the command line is said back, with the remedy"
+
+nm "$build/leaseholdd" >"$scratch/out" && ! grep -q 'lh_sim\|weaken' "$scratch/out" &&
+    nm "$build/leasehold" >"$scratch/err" && grep -q 'lh_sim_weaken' "$scratch/err"
+verdict $? "the daemon has no symbol of the simulator, so no switch that breaks a rule"
+
+echo "1..$number"
