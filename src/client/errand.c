@@ -101,8 +101,10 @@ static void send_request(struct lh_errand *errand)
         node_timeout.ns = 1; // a time-out of 0 would be refused as a mistake
     errand->word_count = errand->number_count = 0;
     build(errand, wait, node_timeout);
-    if (errand->verb == LH_ERRAND_RELEASE)
-        errand->holding->deadline = LH_PAST; // before the kernel has it
+    if (errand->verb == LH_ERRAND_RELEASE) { // before the kernel has it
+        errand->holding->deadline = LH_PAST;
+        errand->holding->released = errand->holding->token;
+    }
     errand->wait_ends = lh_after(now, wait);
     errand->timeout = (struct lh_duration){wait.ns + timeout.ns};
     errand->move = LH_ERRAND_SEND;
@@ -161,6 +163,9 @@ static enum lh_errand_result granted(struct lh_errand *errand)
     struct lh_holding *holding = errand->holding;
     const struct lh_answer *answer = &errand->answer;
     bool renewal = errand->verb == LH_ERRAND_RENEW || errand->resuming;
+    if (answer->token > 0 && answer->token <= holding->released)
+        return endpoint_failed(errand, LH_REACH_ANSWER,
+                               "the lease that was released has not ended yet");
     if (answer->token <= 0 || (renewal && answer->token != holding->token))
         return endpoint_failed(errand, LH_REACH_ANSWER, "granted under a token that cannot be");
     struct lh_instant old =
@@ -192,8 +197,8 @@ static enum lh_errand_result held(struct lh_errand *errand)
     if (errand->verb != LH_ERRAND_ACQUIRE)
         return endpoint_failed(errand, LH_REACH_ANSWER,
                                "answered 'held' to what was not an acquisition");
-    if (answer->token > 0 && strcmp(answer->holder, errand->holding->holder) == 0 &&
-        !errand->resuming) {
+    if (answer->token > errand->holding->released &&
+        strcmp(answer->holder, errand->holding->holder) == 0 && !errand->resuming) {
         errand->holding->token = answer->token;
         errand->resuming = true;
         send_request(errand);

@@ -10,7 +10,9 @@
 //     again; if another node holds the name for this very holder, the lease is resumed by a
 //     renewal;
 //   - a renewal never waits beyond the lease's deadline;
-//   - a lease is dead here from the moment its release is handed out (P6).
+//   - a lease is dead here from the moment its release is handed out (P6), and stays so: if nobody
+//     answered, the release may be handled at any time later, so an acquisition that finds the same
+//     holder's lease under that token does not resume it.
 //
 // Pure: time is a parameter, randomness a seed; no system call, no allocation. drive.h runs it over
 // the command line's channel, keeper.h over bytes.
@@ -31,6 +33,7 @@ struct lh_holding {
     char name[LH_NAME_MAX_BYTES + 1];
     char holder[LH_HOLDER_MAX_BYTES + 1];
     int64_t token;              // 0: never held
+    int64_t released;           // its release was sent: no token up to this one is ours again
     int64_t node;               // the owner
     struct lh_duration ttl;     // as granted; 0: not yet known, the daemon's default is asked for
     struct lh_instant deadline; // LH_PAST: not held

@@ -419,6 +419,30 @@ static void test_a_released_lease_is_dead_at_once(void **state)
     fake_stop(&fake);
 }
 
+// A release that nobody answered may be handled at any time later: the lease is not taken up again,
+// neither as granted to the same holder nor as held by it, and a greater token is a lease like any.
+static void test_a_released_lease_is_not_resumed(void **state)
+{
+    (void)state;
+    FAKE_START(fake, "close", GRANTED(7, 5000000000), "status=held token:=7 holder=$HOLDER node:=2",
+               GRANTED(8, 5000000000));
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    lease.token = 7;
+    lease.deadline = lh_after(lh_clock_now(), lh_ms(60000));
+    lh_errand_release(&call, client, &lease, (struct lh_duration){0});
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_NO_QUORUM);
+    lh_errand_acquire(&call, client, &lease, lh_ms(10000), lh_ms(60000), lh_ms(60000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
+    assert_int_equal(lease.token, 8);
+    assert_int_equal(fake.request_count, 4);
+    for (unsigned i = 1; i < 4; i++)
+        assert_int_equal(strncmp(fake.requests[i], "LEASE ACQUIRE job", 17), 0);
+    lh_channel_close(client);
+    fake_stop(&fake);
+}
+
 static void test_errors_are_refused_or_tried_elsewhere(void **state)
 {
     (void)state;
@@ -525,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_renewal_under_another_token_is_not_believed),
         cmocka_unit_test(test_lost_leaves_the_deadline_standing),
         cmocka_unit_test(test_a_released_lease_is_dead_at_once),
+        cmocka_unit_test(test_a_released_lease_is_not_resumed),
         cmocka_unit_test(test_errors_are_refused_or_tried_elsewhere),
         cmocka_unit_test(test_nonsense_is_not_believed),
         cmocka_unit_test(test_names),
