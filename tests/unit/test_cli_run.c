@@ -78,6 +78,7 @@ static void test_commands_that_cannot_be_started(void **state)
     struct lh_channel *client;
     struct lh_error error;
     struct lh_holding lease = {.name = "job", .holder = "me"};
+    struct lh_holding another = lease;
     assert_true(lh_channel_open(fake.path, &client, &error));
     assert_int_equal(lh_run_loop(&plan, client, &lease), LH_EXIT_NOT_FOUND);
     lh_channel_close(client);
@@ -85,7 +86,7 @@ static void test_commands_that_cannot_be_started(void **state)
     fake_start(&fake, fake_steps, 2);
     plan.command = directory;
     assert_true(lh_channel_open(fake.path, &client, &error));
-    assert_int_equal(lh_run_loop(&plan, client, &lease), LH_EXIT_NOT_EXECUTABLE);
+    assert_int_equal(lh_run_loop(&plan, client, &another), LH_EXIT_NOT_EXECUTABLE);
     lh_channel_close(client);
     fake_stop(&fake);
 }
