@@ -112,6 +112,40 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "50515253545556575859606162636465666768697071727374"
                                   "75767778798081828384858687888990919293949596979899";
 
+bool lh_percent_parse(struct lh_slice value, uint64_t *ret_ppm)
+{
+    enum { DECIMALS = 4 };
+    uint64_t ppm = 0;
+    size_t decimals = 0;
+    size_t digits = 0;
+    bool point = false;
+    if (value.size_bytes < 2 || value.size_bytes > 16 || value.data[value.size_bytes - 1] != '%')
+        return false;
+    for (size_t i = 0; i < value.size_bytes - 1; i++) {
+        const uint8_t byte = value.data[i];
+        if (byte == '.' && !point && digits > 0) {
+            point = true;
+            digits = 0;
+            continue;
+        }
+        if (byte < '0' || byte > '9')
+            return false;
+        digits++;
+        if (point && ++decimals > DECIMALS) {
+            if (byte != '0')
+                return false;
+            continue;
+        }
+        ppm = ppm * 10 + (uint64_t)(byte - '0');
+    }
+    for (; decimals < DECIMALS; decimals++)
+        ppm *= 10;
+    if (digits == 0)
+        return false;
+    *ret_ppm = ppm;
+    return true;
+}
+
 size_t lh_u64_format(uint64_t value, char ret[LH_INTEGER_TEXT_BYTES])
 {
     char text[LH_INTEGER_TEXT_BYTES];

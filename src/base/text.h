@@ -35,6 +35,10 @@ bool lh_duration_parse(struct lh_slice text, struct lh_duration *ret, const char
 bool lh_u64_parse(struct lh_slice text, uint64_t *ret);
 bool lh_i64_parse(struct lh_slice text, int64_t *ret);
 
+// "1%", "0.25%": exact to a ten-thousandth of a percent, which is one part per million. False when it
+// is anything else; *ret_ppm is then untouched.
+bool lh_percent_parse(struct lh_slice text, uint64_t *ret_ppm);
+
 // Writes the decimal form and a terminator; returns its length without the terminator.
 size_t lh_u64_format(uint64_t value, char ret[LH_INTEGER_TEXT_BYTES]);
 size_t lh_i64_format(int64_t value, char ret[LH_INTEGER_TEXT_BYTES]);

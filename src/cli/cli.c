@@ -31,6 +31,8 @@ static const struct lh_command commands[] = {
     {"sim", lh_sim_command, "for developers: run whole clusters under faults, from one number"},
     {"witness", lh_witness_command,
      "for developers: each known failure, and the rule that stops it"},
+    {"guard", lh_guard_command,
+     "how great a guard must be between clocks that differ, and what it costs"},
     {"trace", lh_trace_command, "for developers: is a recording of daemons what the rules allow?"},
     {"help", help_command, "show this, or the help of a command"},
     {"version", version_command, "print the version"},

@@ -20,6 +20,7 @@ int lh_status_command(int argc, char **argv);
 int lh_keygen_command(int argc, char **argv);
 int lh_dev_command(int argc, char **argv);
 int lh_demo_command(int argc, char **argv);
+int lh_guard_command(int argc, char **argv);
 int lh_witness_command(int argc, char **argv);
 int lh_demo_beat_command(int argc, char **argv);
 int lh_demo_check_command(int argc, char **argv);

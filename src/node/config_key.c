@@ -105,39 +105,6 @@ static bool parse_octal(struct lh_slice value, uint64_t *ret_number)
     return true;
 }
 
-// "1%", "0.25%": exact to a ten-thousandth of a percent, which is one part per million.
-static bool parse_rate(struct lh_slice value, uint64_t *ret_ppm)
-{
-    enum { DECIMALS = 4 };
-    uint64_t ppm = 0;
-    size_t decimals = 0;
-    size_t digits = 0;
-    bool point = false;
-    if (value.size_bytes < 2 || value.size_bytes > 16 || value.data[value.size_bytes - 1] != '%')
-        return false;
-    for (size_t i = 0; i < value.size_bytes - 1; i++) {
-        const uint8_t byte = value.data[i];
-        if (byte == '.' && !point && digits > 0) {
-            point = true;
-            digits = 0;
-            continue;
-        }
-        if (byte < '0' || byte > '9')
-            return false;
-        digits++;
-        if (point && ++decimals > DECIMALS) {
-            if (byte != '0')
-                return false;
-            continue;
-        }
-        ppm = ppm * 10 + (uint64_t)(byte - '0');
-    }
-    for (; decimals < DECIMALS; decimals++)
-        ppm *= 10;
-    *ret_ppm = ppm;
-    return digits > 0;
-}
-
 static bool parse_switch(struct lh_slice value, uint64_t *ret_on)
 {
     const bool on = lh_slice_equal(value, LH_SLICE("on"));
@@ -228,7 +195,7 @@ bool lh_config_key_set(const struct lh_config_key *key, struct lh_slice value,
     switch (key->type) {
     case LH_CONFIG_NUMBER: return set_number(key, lh_u64_parse, value, field);
     case LH_CONFIG_MODE: return set_number(key, parse_octal, value, field);
-    case LH_CONFIG_RATE: return set_number(key, parse_rate, value, field);
+    case LH_CONFIG_RATE: return set_number(key, lh_percent_parse, value, field);
     case LH_CONFIG_PATH: return set_path(key, value, field, ret_reason);
     case LH_CONFIG_LISTEN: return set_listen(value, field, ret_reason);
     case LH_CONFIG_DURATION: return set_duration(key, value, field, ret_reason);

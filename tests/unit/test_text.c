@@ -337,6 +337,26 @@ static void hex_of_another_size_or_alphabet_is_refused(void **state)
     assert_int_equal(back[1], 7);
 }
 
+static void test_percent(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        uint64_t ppm;
+    } good[] = {{"1%", 10000}, {"0.02%", 200}, {"0%", 0}, {"100%", 1000000}, {"0.00010%", 1}};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        uint64_t ppm = 77;
+        assert_true(lh_percent_parse(lh_slice_of_string(good[i].text), &ppm));
+        assert_int_equal(ppm, good[i].ppm);
+    }
+    const char *const bad[] = {"", "%", "1", "1.%", ".5%", "-1%", "1%%", "0.00001%", "1e2%"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t ppm = 77;
+        assert_false(lh_percent_parse(lh_slice_of_string(bad[i]), &ppm));
+        assert_int_equal(ppm, 77);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +376,7 @@ int main(void)
         cmocka_unit_test(json_that_does_not_fit_fails),
         cmocka_unit_test(hex_goes_both_ways),
         cmocka_unit_test(hex_of_another_size_or_alphabet_is_refused),
+        cmocka_unit_test(test_percent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
