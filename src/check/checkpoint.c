@@ -9,11 +9,12 @@ struct header {
     uint64_t configuration;
     uint64_t distinct;
     uint64_t generated;
+    struct lh_search_counts unreduced;
     uint32_t depth;
     uint32_t state_bytes;
 };
 
-static const char magic[8] = "lhcheck";
+static const char magic[8] = "lhchck2";
 
 static uint64_t hash_configuration(const struct lh_check_config *config)
 {
@@ -37,6 +38,7 @@ bool lh_checkpoint_save(const struct lh_checkpoint *checkpoint, const char *path
         .configuration = hash_configuration(&checkpoint->model->config),
         .distinct = checkpoint->distinct,
         .generated = checkpoint->generated,
+        .unreduced = checkpoint->unreduced,
         .depth = checkpoint->depth,
         .state_bytes = checkpoint->model->layout.packed_bytes,
     };
@@ -44,10 +46,10 @@ bool lh_checkpoint_save(const struct lh_checkpoint *checkpoint, const char *path
     if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside)
         return false;
     FILE *file = fopen(beside, "wb");
-    bool saved = file != NULL && fwrite(&header, sizeof header, 1, file) == 1 &&
-                 lh_fpset_save(checkpoint->set, file) &&
-                 lh_frontier_save(checkpoint->frontier, file) && fflush(file) == 0 &&
-                 fsync(fileno(file)) == 0;
+    bool saved =
+        file != NULL && fwrite(&header, sizeof header, 1, file) == 1 &&
+        lh_fpset_save(checkpoint->set, file) && lh_frontier_save(checkpoint->present, file) &&
+        lh_frontier_save(checkpoint->next, file) && fflush(file) == 0 && fsync(fileno(file)) == 0;
     if (file != NULL)
         saved = fclose(file) == 0 && saved;
     saved = saved && rename(beside, path) == 0;
@@ -68,13 +70,16 @@ const char *lh_checkpoint_load(struct lh_checkpoint *checkpoint, const char *pat
         header.configuration != hash_configuration(&checkpoint->model->config) ||
         header.state_bytes != checkpoint->model->layout.packed_bytes)
         wrong = "the file given to --resume is not a checkpoint of this configuration";
-    else if (!lh_fpset_load(checkpoint->set, file) || !lh_frontier_load(checkpoint->frontier, file))
+    else if (!lh_fpset_load(checkpoint->set, file) ||
+             !lh_frontier_load(checkpoint->present, file) ||
+             !lh_frontier_load(checkpoint->next, file))
         wrong = "the file given to --resume is cut short, or memory is too small for it";
     fclose(file);
     if (wrong != NULL)
         return wrong;
     checkpoint->distinct = header.distinct;
     checkpoint->generated = header.generated;
+    checkpoint->unreduced = header.unreduced;
     checkpoint->depth = header.depth;
     return NULL;
 }

@@ -40,8 +40,7 @@ static const char help[] =
     "  --threads N           default: all cores\n"
     "  --memory SIZE         default: 4/5 of what is free\n"
     "  --spill DIR           keep large frontiers in a file there\n"
-    "  --checkpoint FILE     write one every 15 minutes (--checkpoint-every), at the end of a "
-    "level\n"
+    "  --checkpoint FILE     write one every 15 minutes (--checkpoint-every)\n"
     "  --resume FILE         go on from a checkpoint\n"
     "  --time TIME           give up after 90s, 15m, 2h\n"
     "  --expect-violation    exit 0 on a violation, 1 without one\n"
@@ -145,9 +144,15 @@ static void print_json(const struct lh_check_config *config, const struct lh_sea
     else
         printf(",\"trace_states\":null");
     printf(",\"distinct\":%llu,\"generated\":%llu,\"depth\":%u,\"seconds\":%.3f,"
-           "\"distinct_per_second\":%.0f,\"bytes_per_state\":%.2f,\"threads\":%u",
+           "\"distinct_per_second\":%.0f,\"bytes_per_state\":%.2f,\"threads\":%u,"
+           "\"cpu_seconds\":%.3f,\"collision\":%.1e",
            (unsigned long long)result->distinct, (unsigned long long)result->generated,
-           result->depth, result->seconds, per_second(result), per_state(result), result->threads);
+           result->depth, result->seconds, per_second(result), per_state(result), result->threads,
+           result->cpu_seconds, result->collision_probability);
+    if (config->symmetry)
+        printf(",\"unreduced_distinct\":%llu,\"unreduced_generated\":%llu",
+               (unsigned long long)result->unreduced.distinct,
+               (unsigned long long)result->unreduced.generated);
     if (search->conform)
         lh_conform_print_json(&result->conform, result->fault, stdout);
     printf("}\n");
@@ -168,6 +173,10 @@ static void print_text(const struct lh_check_config *config, const struct lh_sea
            result->seconds > 0 ? (double)result->generated / result->seconds / 1e6 : 0,
            per_state(result), result->collision_probability, result->threads,
            result->threads == 1 ? "" : "s");
+    if (config->symmetry && result->verdict == LH_VERDICT_PASS)
+        printf("  without symmetry reduction: %llu distinct, %llu generated\n",
+               (unsigned long long)result->unreduced.distinct,
+               (unsigned long long)result->unreduced.generated);
 }
 
 // Above this many states a recorded number may be off by one or two: TLC's fingerprints have 64

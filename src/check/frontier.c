@@ -156,6 +156,26 @@ bool lh_frontier_take(struct lh_frontier *frontier, uint8_t **ret_states, uint32
     return true;
 }
 
+bool lh_frontier_return(struct lh_frontier *frontier, uint8_t *states, uint32_t at, uint32_t count,
+                        uint64_t first)
+{
+    struct lh_segment *segment = new_segment(frontier);
+    if (segment == NULL) {
+        free(states);
+        return false;
+    }
+    memmove(states, states + (size_t)at * frontier->state_bytes,
+            (size_t)count * frontier->state_bytes);
+    *segment = (struct lh_segment){.states = states, .count = count, .first = first, .offset = -1};
+    frontier->memory_bytes += (uint64_t)count * frontier->state_bytes;
+    return true;
+}
+
+bool lh_frontier_is_read(const struct lh_frontier *frontier)
+{
+    return atomic_load(&frontier->next) >= frontier->segment_count;
+}
+
 void lh_frontier_clear(struct lh_frontier *frontier)
 {
     for (uint32_t i = 0; i < frontier->segment_count; i++)

@@ -59,6 +59,15 @@ uint64_t lh_frontier_append(struct lh_frontier *frontier, uint8_t *states, uint3
 bool lh_frontier_take(struct lh_frontier *frontier, uint8_t **ret_states, uint32_t *ret_count,
                       uint64_t *ret_first, bool *ret_failed);
 
+// Gives the end of a taken segment back: `count` states from number `at` on in it, the first of
+// which is number `first` of the level. Takes the buffer, whatever it returns. No other thread may
+// use the frontier meanwhile.
+bool lh_frontier_return(struct lh_frontier *frontier, uint8_t *states, uint32_t at, uint32_t count,
+                        uint64_t first);
+
+// Whether every segment was taken.
+bool lh_frontier_is_read(const struct lh_frontier *frontier);
+
 // Forgets all states, keeps the file.
 void lh_frontier_clear(struct lh_frontier *frontier);
 

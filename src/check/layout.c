@@ -165,8 +165,32 @@ void lh_layout_unpack(const struct lh_layout *layout, const uint8_t *packed, uin
         network[1 + i] = (uint16_t)read_bits(&reader, layout->message_width);
 }
 
+// Without symmetry: the sum stays in registers.
+static struct lh_fp hash_one_lane(const struct lh_layout *layout, const uint8_t *raw)
+{
+    struct lh_fp sum = {0, 0};
+    const struct lh_fp *row = layout->variable_words;
+    for (uint32_t i = 0; i < layout->variable_count; i++, row += layout->values) {
+        sum.high ^= row[raw[i]].high;
+        sum.low ^= row[raw[i]].low;
+    }
+    if (layout->message_count == 0)
+        return sum;
+    const uint16_t *network = lh_layout_network_const(layout, raw);
+    for (uint32_t i = 0; i < network[0]; i++) {
+        const struct lh_fp word = layout->message_words[network[1 + i]];
+        sum.high ^= word.high;
+        sum.low ^= word.low;
+    }
+    return sum;
+}
+
 void lh_layout_hash(const struct lh_layout *layout, const uint8_t *raw, struct lh_fp *ret_lanes)
 {
+    if (layout->lanes == 1) {
+        *ret_lanes = hash_one_lane(layout, raw);
+        return;
+    }
     memset(ret_lanes, 0, layout->lanes * sizeof *ret_lanes);
     for (uint32_t i = 0; i < layout->variable_count; i++) {
         const struct lh_fp *word = lh_layout_variable_word(layout, i, raw[i]);

@@ -146,6 +146,19 @@ static inline struct lh_fp lh_model_fingerprint(const struct lh_model *model,
     return least;
 }
 
+// How many states the orbit has. A permutation that leaves the state as it is leaves its
+// fingerprint, so the lanes that equal the first count those; 1 without symmetry reduction.
+static inline uint32_t lh_model_orbit(const struct lh_model *model, const struct lh_fp *lanes)
+{
+    const uint32_t order = model->layout.lanes;
+    if (order == 1)
+        return 1;
+    uint32_t stabilizer = 1;
+    for (uint32_t lane = 1; lane < order; lane++)
+        stabilizer += lanes[lane].high == lanes[0].high && lanes[lane].low == lanes[0].low;
+    return order / stabilizer;
+}
+
 bool lh_batch_open(struct lh_batch *batch, const struct lh_model *model, uint32_t capacity);
 void lh_batch_close(struct lh_batch *batch);
 

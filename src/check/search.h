@@ -10,13 +10,18 @@ enum lh_verdict { LH_VERDICT_PASS, LH_VERDICT_VIOLATED, LH_VERDICT_INCOMPLETE };
 
 enum { LH_TRACE_MAX = 256 };
 
+struct lh_search_counts {
+    uint64_t distinct;
+    uint64_t generated;
+};
+
 struct lh_search_options {
     uint32_t threads;
     uint64_t memory_bytes;       // visited set and frontier together
     uint64_t expected_distinct;  // 0: unknown; sizes the set
     const char *spill_directory; // NULL: the frontier stays in memory
-    const char *checkpoint;      // NULL: none; written at the end of a level, now and then
-    uint32_t checkpoint_seconds; // at least so far apart
+    const char *checkpoint;      // NULL: none
+    uint32_t checkpoint_seconds; // so far apart, and at the end of an incomplete search
     const char *resume;          // NULL: from the initial state
     uint32_t time_limit_seconds; // 0: none
     bool want_trace;
@@ -30,8 +35,12 @@ struct lh_search_result {
     uint32_t trace_states; // 0 unless violated
     uint64_t distinct;
     uint64_t generated;
+    // What a search without symmetry reduction counts: each state found stands for its orbit. Of a
+    // search that went to its end; without reduction the same as above.
+    struct lh_search_counts unreduced;
     uint32_t depth;
     double seconds;
+    double cpu_seconds; // of this process, all threads
     uint64_t set_bytes;
     uint32_t fingerprint_bits;
     uint32_t threads;
@@ -43,8 +52,7 @@ struct lh_search_result {
     uint8_t choices[LH_TRACE_MAX]; // trace_states - 1 of them: which successor each time
 };
 
-// Runs a search. SIGINT and SIGTERM end it as incomplete (after the level, if there is a
-// checkpoint to write).
+// Runs a search. SIGINT and SIGTERM end it as incomplete.
 void lh_search_run(const struct lh_model *model, const struct lh_search_options *options,
                    struct lh_search_result *ret_result);
 

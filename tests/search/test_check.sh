@@ -33,6 +33,9 @@ counts() { echo "\"distinct\":$1,\"generated\":$2,\"depth\":$3,"; }
 # breaks STATES [INVARIANT]: likewise of a violated one.
 breaks() { echo "\"verdict\":\"violated\",\"invariant\":\"${2:-LeaseExclusivity}\",\"trace_states\":$1,"; }
 
+# unreduced_of DISTINCT GENERATED: likewise of one under symmetry reduction, for the space without it.
+unreduced_of() { echo "\"unreduced_distinct\":$1,\"unreduced_generated\":$2}"; }
+
 # row NAME EXPECTED
 row() {
     gives 0 "$2" "$1" --json
@@ -135,7 +138,18 @@ verdicts_agree() {
     verdict $? "the same verdict with and without symmetry: $1"
 }
 
+# unreduced DISTINCT GENERATED ARGUMENT...: what a reduced search says that one without reduction counts.
+unreduced() {
+    gives 0 "$(unreduced_of "$1" "$2")" "${@:3}" --symmetry --json
+    verdict $? "counts of the whole space from a reduced search: ${*:3}"
+}
+
 symmetry() {
+    unreduced 573975 1992396 base
+    unreduced 10059404 59115853 crash-restart
+    unreduced 1857563 12054516 redeliver
+    unreduced 204050 675110 renew-release-stale
+    unreduced 19656 87561 drift
     verdicts_agree 'base' base
     verdicts_agree 'a trace of 36' owner-only-release
     verdicts_agree 'a trace of 18, answers counted' scalar-quorum-counting
@@ -185,6 +199,11 @@ parts() {
     verdict $? 'further than before'
     gives 0 "$(counts 10059404 59115853 36)" crash-restart --resume "$file.2" --threads 2 --spill "$scratch" --json
     verdict $? 'gone on to the end: the numbers of one search'
+    # The same under symmetry: what is counted for whole orbits goes through the file, too.
+    gives 75 'go' crash-restart --symmetry --checkpoint "$file" --time 1s --threads 2 --json
+    verdict $? 'a reduced search, stopped'
+    gives 0 "$(unreduced_of 10059404 59115853)" crash-restart --symmetry --resume "$file" --threads 2 --json
+    verdict $? 'and gone on to the end'
     gives 75 'not a checkpoint of this configuration' base --resume "$file.2"
     verdict $? 'a checkpoint of another configuration'
     head -c 1000 "$file.2" >"$file"
