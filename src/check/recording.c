@@ -16,11 +16,12 @@ static const char *const whats[LH_RECORDED_WHATS] = {
     [LH_RECORDED_RENEWED] = "renewed",
     [LH_RECORDED_LOST] = "lost",
     [LH_RECORDED_RELEASED] = "released",
+    [LH_RECORDED_REVOKED] = "revoked",
+    [LH_RECORDED_SERVING] = "serving",
 };
 
-static const char *const other_events[] = {"started",         "joining",   "serving",
-                                           "peer-up",         "peer-down", "peer-refused",
-                                           "refused-by-peer", "halted",    "revoked"};
+static const char *const other_events[] = {
+    "started", "joining", "peer-up", "peer-down", "peer-refused", "refused-by-peer", "halted"};
 
 static const char *const kinds[LH_RECORDED_KINDS] = {
     [LH_RECORDED_NONE] = "",
@@ -112,9 +113,18 @@ static bool parse_key(const char *text, uint64_t ret_key[2])
     return true;
 }
 
+// Not 0, which stands for no text.
+static uint64_t hash(const char *text)
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; text++)
+        sum = (sum ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    return sum | 1;
+}
+
 static bool take_text_field(struct cursor *cursor, const char *name, struct lh_recorded *event)
 {
-    char text[64];
+    char text[2048];
     if (!take_string(cursor, text, sizeof text))
         return false;
     if (strcmp(name, "event") == 0) {
@@ -131,7 +141,12 @@ static bool take_text_field(struct cursor *cursor, const char *name, struct lh_r
             cursor->wrong = "a key has 32 hexadecimal digits";
     } else if (strcmp(name, "text") == 0) {
         event->is_new = strcmp(text, "new") == 0;
-    } else if (strcmp(name, "name") != 0 && strcmp(name, "holder") != 0) {
+        event->is_restored = strcmp(text, "clean restart") == 0;
+    } else if (strcmp(name, "name") == 0) {
+        event->text = hash(text);
+    } else if (strcmp(name, "holder") == 0) {
+        event->holder = hash(text);
+    } else {
         cursor->wrong = "there is no such field";
     }
     return cursor->wrong == NULL;
@@ -162,7 +177,7 @@ static bool take_number_field(struct cursor *cursor, const char *name, struct lh
         {"token", &event->token},
         {"until", &event->until},
         {"peer", &ignored},
-        {"generation", &ignored},
+        {"generation", &event->generation},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (strcmp(name, fields[i].name) != 0)
@@ -177,6 +192,47 @@ static bool take_number_field(struct cursor *cursor, const char *name, struct lh
     }
     cursor->wrong = "there is no such field";
     return false;
+}
+
+// Each kind has its own fields; what a message cannot carry was not recorded by a daemon.
+static bool has_only_its_fields(const struct lh_recorded *event)
+{
+    const uint64_t kind = event->message.kind;
+    const bool request =
+        kind == LH_RECORDED_PREPARE || kind == LH_RECORDED_ACCEPT || kind == LH_RECORDED_EXTEND;
+    const bool rejected = kind == LH_RECORDED_REJECTED;
+    const bool reports = rejected || kind == LH_RECORDED_PROMISE;
+    const bool stamped = rejected || kind == LH_RECORDED_EXTEND || kind == LH_RECORDED_EXTENDED;
+    return (event->message.ballot != 0) == (kind != LH_RECORDED_WAKE) &&
+           (event->message.ttl_ns != 0) == request &&
+           (event->message.base == 0 || kind == LH_RECORDED_ACCEPT) &&
+           (event->message.refused != 0) == rejected &&
+           (event->message.promised == 0 || rejected) && (event->message.stamp == 0 || stamped) &&
+           (event->message.reported == 0 || reports) &&
+           (event->message.exclusion_ns != 0) == (event->message.reported != 0);
+}
+
+static const char *check_event(const struct lh_recorded *event)
+{
+    const bool lease = event->what >= LH_RECORDED_GRANTED && event->what <= LH_RECORDED_REVOKED;
+    const bool message = event->what == LH_RECORDED_SEND || event->what == LH_RECORDED_RECEIVE;
+    const uint64_t peer = event->what == LH_RECORDED_SEND ? event->message.to : event->message.from;
+    if (event->node == 0 || event->node > 63 || event->n == 0)
+        return "node or n is missing";
+    if (event->message.from > 63 || event->message.to > 63)
+        return "nodes go up to 63 here";
+    if (message && (event->message.kind == LH_RECORDED_NONE || peer == 0 ||
+                    (event->message.from != 0 && event->message.to != 0)))
+        return "a message needs kind and peer";
+    if (message && !has_only_its_fields(event))
+        return "a message lacks a field of its kind, or has one of another";
+    if (!message && (event->message.kind != LH_RECORDED_NONE || event->message.ballot != 0))
+        return "an event that is no message has the fields of one";
+    if (lease != (event->token != 0))
+        return "a token, and what is granted, renewed, lost or released, belong together";
+    if ((lease || message) && event->message.key[0] == 0 && event->message.key[1] == 0)
+        return "a key is missing";
+    return NULL;
 }
 
 static const char *parse_line(const char *line, struct lh_recorded *event)
@@ -201,22 +257,7 @@ static const char *parse_line(const char *line, struct lh_recorded *event)
         return cursor.wrong;
     if (strcmp(cursor.at, "\n") != 0 && *cursor.at != '\0')
         return "something stands behind the object";
-    if (event->node == 0 || event->node > 63 || event->n == 0)
-        return "node or n is missing";
-    const bool lease = event->what >= LH_RECORDED_GRANTED;
-    const bool message = event->what == LH_RECORDED_SEND || event->what == LH_RECORDED_RECEIVE;
-    const uint64_t peer = event->what == LH_RECORDED_SEND ? event->message.to : event->message.from;
-    if (event->message.from > 63 || event->message.to > 63)
-        return "nodes go up to 63 here";
-    if (message && (event->message.kind == LH_RECORDED_NONE || peer == 0))
-        return "a message needs kind and peer";
-    if (!message && (event->message.kind != LH_RECORDED_NONE || event->message.ballot != 0))
-        return "an event that is no message has the fields of one";
-    if (lease != (event->token != 0) && event->what != LH_RECORDED_OTHER)
-        return "a token, and what is granted, renewed, lost or released, belong together";
-    if ((lease || message) && event->message.key[0] == 0 && event->message.key[1] == 0)
-        return "a key is missing";
-    return NULL;
+    return check_event(event);
 }
 
 static bool append(struct lh_recording *recording, const struct lh_recorded *event)

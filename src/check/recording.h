@@ -18,6 +18,8 @@ enum lh_recorded_what { // of an event; the others are OTHER
     LH_RECORDED_RENEWED,
     LH_RECORDED_LOST,
     LH_RECORDED_RELEASED,
+    LH_RECORDED_REVOKED,
+    LH_RECORDED_SERVING,
     LH_RECORDED_WHATS,
 };
 
@@ -49,7 +51,10 @@ struct lh_recorded {
     uint64_t n; // counts from 1 in each life of a node
     int64_t at; // on that node's clock
     uint64_t number, token, until;
-    bool is_new; // admitted as a node without a past
+    uint64_t generation;
+    uint64_t text, holder; // hashes of what is written out: the name of a key, the holder; 0: none
+    bool is_new;           // admitted as a node without a past
+    bool is_restored;      // admitted with what it saved (F4)
     uint32_t file, line;
     uint32_t name; // of its key: numbered over all files
 };

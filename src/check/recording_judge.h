@@ -1,10 +1,11 @@
 // Whether a recording is a behaviour of the lease module. One node is followed at a time, in its
 // own order; for each name the acceptor and the proposer are followed beside what they said.
 //
-// A recording does not tell everything: not the rate error, so how long an exclusion lasts is known
-// only between the TTL and 1.25 times it (the greatest rate error allowed, with room); and not what
-// was forgotten (F1, F2) or restored (F4). Where two ways are possible, both are accepted: what is
-// refused is a behaviour that no setting allows.
+// A recording does not tell everything. The rate error is learned from the first answer that says
+// what remains of an exclusion, and must be one throughout. What a clean restart restored (F4) is
+// what the life before left, if that was recorded. A name that rested for its exclusion may have
+// been forgotten (F1, F2). Where two ways are possible, both are accepted: what is refused is a
+// behaviour that no setting allows.
 #ifndef LH_CHECK_RECORDING_JUDGE_H
 #define LH_CHECK_RECORDING_JUDGE_H
 

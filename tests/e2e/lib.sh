@@ -455,3 +455,6 @@ only_one_owner() {
             if (failed) exit 1
         }'
 }
+
+# is_behaviour: what the daemons recorded is a behaviour of the protocol, step by step.
+is_behaviour() { "$leasehold" trace check "$dir"/*.record >"$dir/trace.log" 2>&1; }

@@ -3,7 +3,7 @@
 # Daemons that are killed or stopped: the lease of a dead owner is free once its TTL has passed and not before,
 # and a process that slept through its TTL activates nothing of what it finds in its queues.
 . "$(dirname "$0")/lib.sh"
-plan 27
+plan 28
 nets 3
 for n in 1 2 3; do records[n]=record=$dir/$n.record; done
 cluster 3 max-ttl=2s
@@ -69,4 +69,5 @@ wait $asker
 check 'nothing is granted from what waited in its queue' not grep -q '^granted$' "$dir/midway"
 
 check 'by the records, no name had two owners' only_one_owner
+check 'and every step was one of the protocol' is_behaviour
 check 'nobody overlapped' no_overlap other

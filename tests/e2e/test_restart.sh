@@ -3,7 +3,7 @@
 # Restarts of one, two and three nodes, inside and after their quarantine. Nothing is acquired through a majority
 # that may have forgotten, tokens only rise, and a rolling upgrade costs no lease.
 . "$(dirname "$0")/lib.sh"
-plan 35
+plan 36
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s clean-restart=off record="$dir/$n.record"; done
@@ -95,4 +95,5 @@ check 'and the quarantine served' eventually 2 is_state 2 quarantine
 check 'the command still runs' eval '[ "$(token_of job)" = "$token" ]'
 for n in 1 2 3; do kill9 $n; done
 check 'by the records, no name had two owners' only_one_owner
+check 'and every step was one of the protocol' is_behaviour
 check 'no overlap of commands' no_overlap job

@@ -3,7 +3,7 @@
 # The rules that go beyond the paper, all on at once as they are by default: idle-forget, one-round-renewal,
 # quarantine-ceiling and clean-restart, with a max-ttl that nobody uses.
 . "$(dirname "$0")/lib.sh"
-plan 23
+plan 24
 nets 3
 cluster 3
 for n in 1 2 3; do
@@ -66,3 +66,4 @@ start 1 2 3
 check 'a crash of all three: the command is ended' eventually 10 not kill -0 "${pid[holder]}"
 check 'and a later one has a higher token' eval 'acquires 1 roll TTL 1s HOLDER late && [ ${reply[token]} -gt $token ]'
 check 'by the records, no name had two owners' only_one_owner
+check 'and every step was one of the protocol' is_behaviour

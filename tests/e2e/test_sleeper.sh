@@ -3,7 +3,7 @@
 # before it asked, so a quorum of Accepted that it reads after its td makes it no owner. The relay holds each
 # round back until its moment has come.
 . "$(dirname "$0")/lib.sh"
-plan 16
+plan 17
 nets 3
 relayed 3
 cluster 3
@@ -67,3 +67,4 @@ attempt awake
 check 'in time, it is granted' eval '
     eventually 5 eval "sent 2 promise && sent 3 promise"; let_answers; wait $asker; grep -q "^granted$" "$dir/awake"'
 check 'by the records, no name had two owners' only_one_owner
+check 'and every step was one of the protocol' is_behaviour

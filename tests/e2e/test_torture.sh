@@ -8,7 +8,7 @@
 rounds=${1:-2}
 seed=${2:-$((EPOCHSECONDS % 100000))}
 RANDOM=$seed
-plan $((rounds * 2 + 3))
+plan $((rounds * 2 + 4))
 echo "# seed $seed"
 nets 3
 cluster 3
@@ -92,4 +92,5 @@ for ((round = 1; round <= rounds; round++)); do
 done
 touch "$dir/enough"
 check 'by the records, no name had two owners' only_one_owner
+check 'and every step was one of the protocol' is_behaviour
 echo "# $(wc -l <"$dir/job.beats") beats under $(cut -d' ' -f1 "$dir/job.beats" | sort -u | wc -l) tokens"

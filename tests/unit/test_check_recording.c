@@ -31,8 +31,9 @@ static const char *const story[] = {
     AT(1, 8, 130) "\"receive\",\"from\":2,\"kind\":\"accepted\"," KEY ",\"ballot\":65793}",
     AT(1, 9, 131) "\"receive\",\"from\":3,\"kind\":\"accepted\"," KEY ",\"ballot\":65793}",
     AT(1, 10, 131) "\"granted\"," KEY ",\"token\":65793,\"until\":1110,\"name\":\"a\"}",
-    AT(1, 11, 200) "\"released\"," KEY ",\"token\":65793,\"name\":\"a\"}",
-    AT(1, 12, 200) "\"send\",\"to\":2,\"kind\":\"release\"," KEY ",\"ballot\":65793}",
+    AT(1, 11, 200) "\"send\",\"to\":2,\"kind\":\"release\"," KEY ",\"ballot\":65793}",
+    AT(1, 12, 200) "\"released\"," KEY ",\"token\":65793,\"until\":1110,\"name\":\"a\"}",
+    AT(1, 13, 300) "\"serving\"}",
     AT(2, 1, 50) "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"}",
     AT(2, 2, 60) "\"receive\",\"from\":1,\"kind\":\"prepare\"," KEY ",\"ballot\":65793," TTL "}",
     AT(2, 3, 60) "\"send\",\"to\":1,\"kind\":\"promise\"," KEY ",\"ballot\":65793}",
@@ -148,10 +149,10 @@ static void a_loss_and_a_late_answer_are_allowed(void **state)
 {
     (void)state;
     tell();
-    leave_out(17); // the Release is lost
+    leave_out(18); // the Release is lost
     expect("");
     leave_out(8); // two of three are enough only with the other two
-    expect("P4: granted for longer");
+    expect("P4: granted without a quorum");
 }
 
 static void the_proposer_is_held_to_its_rules(void **state)
@@ -163,31 +164,79 @@ static void the_proposer_is_held_to_its_rules(void **state)
     leave_out(4);
     expect("P3: an Accept without a quorum");
     expect_edited(9, "\"until\":1110", "\"until\":1111", "P4: granted for longer");
+    expect_edited(9, "\"until\":1110", "\"until\":1109", "P4: granted for longer or shorter");
+    expect_edited(9, "65793", "131329", "P4: granted under another token");
+    expect_edited(9, "granted", "renewed", "P4: granted without a quorum");
     expect_edited(9, "\"until\":1110", "\"until\":131", "P4: granted at or after its end");
     expect_edited(5, TTL, "\"ttl_ns\":1001", "P1: an attempt has one duration");
     expect_edited(5, TTL, "\"base\":65793," TTL, "P1: an Accept names another base");
-    leave_out(10);
-    expect("P6: a Release of a lease that is still held");
     edit(1, "65793", "131330");
     expect("T4: a request under the ballot of another node");
+    edit(1, "65793", "65537");
+    expect("T4: a ballot of another generation");
+}
+
+static void an_end_is_sent_and_told(void **state)
+{
+    (void)state;
+    tell();
+    leave_out(10);
+    expect("P6: released, and no Release was sent");
+    leave_out(11);
+    expect("let go, and nobody told");
+    leave_out(9);
+    expect("won, or let go, and nobody told");
+    expect_edited(10, "65793", "131329", "P6: a Release of neither");
+    expect_edited(11, "\"until\":1110", "\"until\":1109", "P6: released with another end");
+    expect_edited(11, "\"name\":\"a\"", "\"name\":\"b\"", "a key with two names");
+    expect_edited(11, "\"name\":\"a\"", "\"name\":\"a\",\"holder\":\"b\"",
+                  "to whom it was not granted");
+    edit(11, "released", "lost");
+    leave_out(10);
+    expect("P5: lost before its end");
+}
+
+// AbandonRelease: what is given up before it was won, and only if it was fresh.
+static void a_fresh_attempt_is_taken_back(void **state)
+{
+    (void)state;
+    tell();
+    leave_out(11);
+    leave_out(9);
+    leave_out(8);
+    expect("");
+    leave_out(11); // as above, but the attempt was not that far
+    leave_out(9);
+    leave_out(8);
+    leave_out(7);
+    leave_out(6);
+    leave_out(5);
+    expect("P6: a Release of neither");
+    leave_out(11); // ... or had been won
+    leave_out(9);
+    expect("won, or let go, and nobody told");
 }
 
 static void the_acceptor_is_held_to_its_rules(void **state)
 {
     (void)state;
     tell();
-    leave_out(13);
+    leave_out(14);
     expect("an answer to nothing");
-    expect_edited(14, "\"ballot\":65793}", "\"ballot\":65793,\"reported\":65793}",
+    expect_edited(15, "\"ballot\":65793}", "\"ballot\":65793,\"reported\":65793}",
+                  "lacks a field of its kind");
+    expect_edited(15, "\"ballot\":65793}",
+                  "\"ballot\":65793,\"reported\":65793,\"exclusion_ns\":9}",
                   "A1: a lease is reported that is not recorded");
     // In quarantine it says nothing.
-    expect_edited(12, "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"",
+    expect_edited(13, "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"",
                   "\"quarantine\",\"number\":20", "A4: a request is answered in quarantine");
-    expect_edited(12, "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"",
+    expect_edited(13, "\"admitted\",\"generation\":1,\"number\":1,\"text\":\"new\"",
                   "\"quarantine\",\"number\":10", "");
     // Rejected though nothing stood against it.
-    expect_edited(14, "\"promise\"," KEY ",\"ballot\":65793",
-                  "\"rejected\"," KEY ",\"ballot\":65793,\"refused\":\"prepare\"",
+    expect_edited(15, "\"promise\"," KEY ",\"ballot\":65793",
+                  "\"rejected\"," KEY
+                  ",\"ballot\":65793,\"promised\":65793,\"refused\":\"prepare\"",
                   "A1: a Prepare that is not below");
 }
 
@@ -195,10 +244,10 @@ static void the_network_is_held_to_what_was_sent(void **state)
 {
     (void)state;
     tell();
-    expect_edited(13, TTL, "\"ttl_ns\":999", "nobody has sent");
-    expect_edited(17, "65793", "196609", "nobody has sent");
-    // An answer comes before the request leaves.
-    exchange(6, 8);
+    expect_edited(14, TTL, "\"ttl_ns\":999", "nobody has sent");
+    expect_edited(18, "65793", "196609", "nobody has sent");
+    // A promise leaves only after the Release that follows from it has come.
+    exchange(15, 18);
     expect("nobody has sent");
 }
 
@@ -235,6 +284,8 @@ int main(void)
         cmocka_unit_test(a_grant_and_a_release_are_allowed),
         cmocka_unit_test(a_loss_and_a_late_answer_are_allowed),
         cmocka_unit_test(the_proposer_is_held_to_its_rules),
+        cmocka_unit_test(an_end_is_sent_and_told),
+        cmocka_unit_test(a_fresh_attempt_is_taken_back),
         cmocka_unit_test(the_acceptor_is_held_to_its_rules),
         cmocka_unit_test(the_network_is_held_to_what_was_sent),
         cmocka_unit_test(lines_that_are_none_are_refused),

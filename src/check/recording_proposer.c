@@ -1,0 +1,258 @@
+// The proposer's rules, as they bear on what is recorded, and what its clients are told. Within a
+// step a node records what it sends before what it tells.
+#include "check/recording_roles.h"
+
+static bool is_quorum(const struct lh_recording_judge *judge, uint64_t set)
+{
+    return (uint32_t)__builtin_popcountll(set) >= judge->quorum;
+}
+
+static void must_tell(struct lh_recording_judge *judge, const struct lh_recorded_name *name)
+{
+    judge->untold += !name->won && name->let_go == 0;
+}
+
+static void told(struct lh_recording_judge *judge, struct lh_recorded_name *name)
+{
+    judge->untold -= name->won || name->let_go != 0;
+    name->won = false;
+    name->let_go = 0;
+}
+
+// P4, D: a renewal in time keeps its token and the later deadline; otherwise it is a new lease.
+static void win(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                const struct lh_recorded *event)
+{
+    const bool renews = name->base != 0 && name->base == name->held && event->at < name->until;
+    must_tell(judge, name);
+    name->won = true;
+    name->renewed = renews;
+    name->held = name->attempt;
+    name->token = renews ? name->token : name->attempt;
+    name->until = renews && name->until > name->td ? name->until : name->td;
+}
+
+void lh_recording_hear(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                       const struct lh_recorded *event)
+{
+    const uint64_t from = lh_recording_bit(event->message.from);
+    const uint64_t reported = event->message.reported;
+    const bool mine = event->message.ballot == name->attempt;
+    if (event->message.kind == LH_RECORDED_PROMISE && mine &&
+        name->phase == LH_RECORDED_PREPARING) {
+        if (reported == 0 ||
+            (reported == name->base && name->held == name->base && event->at < name->until))
+            name->open |= from;
+    } else if (event->message.kind == LH_RECORDED_ACCEPTED && mine &&
+               name->phase == LH_RECORDED_ACCEPTING) {
+        name->accepted |= from;
+        if (!is_quorum(judge, name->accepted))
+            return;
+        name->phase = LH_RECORDED_IDLE;
+        if (event->at < name->td)
+            win(judge, name, event);
+    } else if (event->message.kind == LH_RECORDED_EXTENDED && name->extending &&
+               event->message.ballot == name->held && event->message.stamp == name->extend) {
+        name->extended |= from;
+        if (!is_quorum(judge, name->extended))
+            return;
+        name->extending = false;
+        if (event->at >= name->extend_td || (judge->complete && event->at >= name->until))
+            return;
+        must_tell(judge, name);
+        name->won = true;
+        name->renewed = true;
+        name->until = name->until > name->extend_td ? name->until : name->extend_td;
+    }
+}
+
+static bool send_prepare(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                         const struct lh_recorded *event)
+{
+    const uint64_t ballot = event->message.ballot;
+    if (ballot == name->attempt) { // to another acceptor, or once more
+        if (event->message.ttl_ns != name->ttl_ns)
+            return lh_recording_fail(judge, "P1: an attempt has one duration");
+        return name->phase == LH_RECORDED_PREPARING ||
+               lh_recording_fail(judge, "P5: a Prepare of an attempt that is over, or further");
+    }
+    if (ballot <= judge->used[event->name])
+        return lh_recording_fail(judge, "T4: a ballot that is not above the last one of this node");
+    judge->used[event->name] = ballot;
+    name->attempt = ballot;
+    name->ttl_ns = event->message.ttl_ns;
+    name->td = lh_recording_after(event->at, name->ttl_ns);
+    name->base = event->at < name->until ? name->held : 0;
+    name->open = name->accepted = 0;
+    name->phase = LH_RECORDED_PREPARING;
+    name->extending = false;
+    return true;
+}
+
+// The first of an attempt must be allowed; the same again says nothing new.
+static bool send_accept(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                        const struct lh_recorded *event)
+{
+    if (event->message.ballot != name->attempt || event->message.ballot == name->taken_back)
+        return lh_recording_fail(judge, "P3: an Accept of no attempt in flight");
+    if (event->message.ttl_ns != name->ttl_ns)
+        return lh_recording_fail(judge, "P1: an attempt has one duration");
+    if (event->message.base != name->base && judge->complete)
+        return lh_recording_fail(judge,
+                                 "P1: an Accept names another base than its attempt began with");
+    if (name->phase != LH_RECORDED_PREPARING)
+        return true;
+    if (event->at >= name->td)
+        return lh_recording_fail(judge, "P3: an Accept at or after td");
+    if (!is_quorum(judge, name->open))
+        return lh_recording_fail(judge, "P3: an Accept without a quorum of open promises");
+    name->phase = LH_RECORDED_ACCEPTING;
+    return true;
+}
+
+static bool send_extend(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                        const struct lh_recorded *event)
+{
+    const uint64_t stamp = event->message.stamp;
+    if (judge->complete && (event->message.ballot != name->held || event->at >= name->until))
+        return lh_recording_fail(judge, "F3: an Extend of a lease that is not held");
+    if (stamp < name->extend)
+        return lh_recording_fail(judge, "F3: n falls");
+    if (stamp == name->extend)
+        return true;
+    if (stamp < (uint64_t)event->at)
+        return lh_recording_fail(judge, "F3: n is below the clock at the send");
+    name->extend = stamp;
+    name->extend_td = lh_recording_after(event->at, event->message.ttl_ns);
+    name->extended = 0;
+    name->extending = true;
+    name->phase = LH_RECORDED_IDLE;
+    if (!judge->complete)
+        name->held = event->message.ballot;
+    return true;
+}
+
+// P6: the lease held, by its holder's own will; or (AbandonRelease) a fresh attempt that is given
+// up with its Accepts out. Nothing else is ever released. The sends of one step go to all members.
+static bool send_release(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                         const struct lh_recorded *event)
+{
+    const uint64_t ballot = event->message.ballot;
+    if (ballot == name->let_go || (ballot == name->taken_back && event->at == name->taken_back_at))
+        return true;
+    if (ballot == name->held && event->at < name->until) {
+        must_tell(judge, name);
+        name->let_go = ballot;
+        name->let_go_token = name->token;
+        name->let_go_until = name->until;
+        name->won = false;
+        name->held = name->token = 0;
+        name->until = 0;
+        name->attempt = 0;
+        name->phase = LH_RECORDED_IDLE;
+        name->extending = false;
+        return true;
+    }
+    if (ballot == name->attempt && name->phase == LH_RECORDED_ACCEPTING && name->base == 0) {
+        name->taken_back = ballot;
+        name->taken_back_at = event->at;
+        name->phase = LH_RECORDED_IDLE;
+        return true;
+    }
+    return !judge->complete ||
+           lh_recording_fail(judge, "P6: a Release of neither the lease held nor a fresh attempt "
+                                    "with its Accepts out");
+}
+
+bool lh_recording_send(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                       const struct lh_recorded *event)
+{
+    const uint64_t kind = event->message.kind;
+    const uint64_t ballot = event->message.ballot;
+    if (lh_recording_is_request(kind) || kind == LH_RECORDED_RELEASE) {
+        if (lh_recording_owner(ballot) != judge->node)
+            return lh_recording_fail(judge, "T4: a request under the ballot of another node");
+        if (!judge->admitted)
+            return lh_recording_fail(judge, "T4: a request before the node is admitted");
+        if ((ballot >> 8 & 0xff) != judge->generation)
+            return lh_recording_fail(judge, "T4: a ballot of another generation of this node");
+    }
+    switch (kind) {
+    case LH_RECORDED_PREPARE: return send_prepare(judge, name, event);
+    case LH_RECORDED_ACCEPT: return send_accept(judge, name, event);
+    case LH_RECORDED_EXTEND: return send_extend(judge, name, event);
+    case LH_RECORDED_RELEASE: return send_release(judge, name, event);
+    default: return true; // answers were judged with their requests
+    }
+}
+
+static bool tell_granted(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                         const struct lh_recorded *event)
+{
+    const bool granted = event->what == LH_RECORDED_GRANTED;
+    const int64_t until = (int64_t)event->until;
+    if (event->at >= until)
+        return lh_recording_fail(judge, "P4: granted at or after its end");
+    if (judge->complete || granted) {
+        if (!name->won || name->renewed == granted)
+            return lh_recording_fail(judge, "P4: granted without a quorum of accepted answers just "
+                                            "now");
+        if (until != name->until)
+            return lh_recording_fail(judge, "P4: granted for longer or shorter than td says");
+        if (event->token != name->token)
+            return lh_recording_fail(judge, "P4: granted under another token than it was won by");
+    }
+    if (granted && name->told != 0)
+        return lh_recording_fail(judge, "granted before the last lease was told to be lost");
+    if (!granted && judge->complete &&
+        (event->token != name->told || event->holder != name->told_holder))
+        return lh_recording_fail(judge, "renewed for somebody to whom it was not granted");
+    told(judge, name);
+    name->token = event->token;
+    name->told = event->token;
+    name->told_holder = event->holder;
+    name->told_until = until;
+    return true;
+}
+
+static bool tell_end(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                     const struct lh_recorded *event)
+{
+    const bool lost = event->what == LH_RECORDED_LOST;
+    // Nobody wanted the lease any more that was just won: it was not told, and is let go.
+    const bool unwanted = !lost && name->told == 0 && name->let_go != 0;
+    if (judge->complete && !unwanted &&
+        (event->token != name->told || event->holder != name->told_holder))
+        return lh_recording_fail(judge, "an end is told to somebody to whom it was not granted");
+    if (unwanted && event->token != name->let_go_token)
+        return lh_recording_fail(judge, "P6: released under another token than it was won by");
+    if (lost && event->at < name->told_until)
+        return lh_recording_fail(judge, "P5: lost before its end");
+    if (!lost && judge->complete && event->at < name->told_until && name->let_go == 0)
+        return lh_recording_fail(judge, "P6: released, and no Release was sent");
+    if (!lost && name->let_go != 0 && (int64_t)event->until != name->let_go_until)
+        return lh_recording_fail(judge, "P6: released with another end than it had");
+    name->told = 0;
+    if (!lost)
+        told(judge, name);
+    return true;
+}
+
+bool lh_recording_tell(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                       const struct lh_recorded *event)
+{
+    uint64_t *text = &judge->texts[event->name];
+    if (*text != 0 && *text != event->text)
+        return lh_recording_fail(judge, "a key with two names");
+    *text = event->text;
+    switch (event->what) {
+    case LH_RECORDED_GRANTED:
+    case LH_RECORDED_RENEWED: return tell_granted(judge, name, event);
+    case LH_RECORDED_REVOKED:
+        return !judge->complete ||
+               (event->token == name->told && event->holder == name->told_holder &&
+                (int64_t)event->until == name->told_until) ||
+               lh_recording_fail(judge, "revoked, and not as it was granted");
+    default: return tell_end(judge, name, event);
+    }
+}
