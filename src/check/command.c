@@ -21,17 +21,19 @@ static const char help[] =
     "leasehold check [NAME...|--quick|--all]      run recorded configurations (--all: those that "
     "were\n"
     "                                             finished)\n"
-    "leasehold check --module lease|impl|composition [--set NAME=VALUE]...\n"
+    "leasehold check --module lease|impl|composition|closed [--set NAME=VALUE]... [--weaken "
+    "RULE]...\n"
+    "                                             one of your own\n"
     "leasehold check --list [--json]              what is recorded\n"
+    "leasehold check --list --module MODULE       the constants and the rules of a module\n"
     "\n"
     "  --set NAME=VALUE      a constant of the TLA+ module, as in MaxTime=3, AllowCrash=true,\n"
     "                        CrashableAcceptors=1,3, Quorums=12,13,23\n"
     "  --network closed      every message may arrive at any time, any number of times, or "
     "never,\n"
-    "                        and time has no end; constants and rules of its own\n"
-    "  --weaken RULE         late-timer, owner-only-release, scalar-quorum, stale-owner-open, "
-    "quorums;\n"
-    "                        a name that is none lists them all\n"
+    "                        and time has no end: the module closed\n"
+    "  --weaken RULE         leave one rule out, as in late-timer; most are rules of the closed "
+    "module\n"
     "  --symmetry            count states that differ by names only as one (--no-symmetry: do "
     "not;\n"
     "                        the closed network does by itself)\n"
@@ -123,6 +125,52 @@ static int list_rows(bool json)
     return EXIT_AS_EXPECTED;
 }
 
+static void list_module_json(enum lh_check_module module)
+{
+    struct lh_check_config config;
+    const char *rule;
+    lh_check_config_default(&config, module);
+    printf("{\"module\":\"%s\",", lh_check_module_name(module));
+    print_json_constants(&config);
+    printf(",\"rules\":[");
+    for (size_t i = 0; (rule = lh_check_module_rule(module, i)) != NULL; i++)
+        printf("%s\"%s\"", i == 0 ? "" : ",", rule);
+    printf("]}\n");
+}
+
+// What --set takes, with what holds unless it is given, and what --weaken takes.
+static void list_module_text(enum lh_check_module module)
+{
+    struct lh_check_config config;
+    const char *name;
+    const char *rule;
+    char range[64];
+    lh_check_config_default(&config, module);
+    for (size_t i = 0; lh_check_module_constant(module, i, &name, range); i++) {
+        const char *given;
+        char value[64] = "";
+        char line[128];
+        for (size_t j = 0; lh_check_config_constant(&config, j, &given, value); j++) {
+            if (strcmp(given, name) == 0)
+                break;
+            value[0] = '\0';
+        }
+        snprintf(line, sizeof line, "%s=%s", name, value);
+        printf("--set %-28s %s\n", line, range);
+    }
+    for (size_t i = 0; (rule = lh_check_module_rule(module, i)) != NULL; i++)
+        printf("--weaken %s\n", rule);
+}
+
+static int list_module(enum lh_check_module module, bool json)
+{
+    if (json)
+        list_module_json(module);
+    else
+        list_module_text(module);
+    return EXIT_AS_EXPECTED;
+}
+
 static double per_state(const struct lh_search_result *result)
 {
     return result->distinct == 0 ? 0 : (double)result->set_bytes / (double)result->distinct;
@@ -211,9 +259,13 @@ static int judge(const struct lh_check_options *options, const struct lh_check_j
         fprintf(stderr, "leasehold check: %s: incomplete: %s\n", job->config.name, result->reason);
         return EXIT_INCOMPLETE;
     }
-    if (row == NULL || row->verdict == LH_VERDICT_INCOMPLETE) {
+    if (options->expect_violation && result->verdict != LH_VERDICT_VIOLATED) {
+        fprintf(stderr, "leasehold check: %s: a violation was expected\n", job->config.name);
+        return EXIT_DIFFERS;
+    }
+    if (row == NULL || row->verdict == LH_VERDICT_INCOMPLETE || options->expect_violation) {
         if (options->expect_violation)
-            return result->verdict == LH_VERDICT_VIOLATED ? EXIT_AS_EXPECTED : EXIT_DIFFERS;
+            return EXIT_AS_EXPECTED;
         return result->verdict == LH_VERDICT_VIOLATED ? EXIT_VIOLATION : EXIT_AS_EXPECTED;
     }
     if (row->verdict != result->verdict) {
@@ -305,6 +357,8 @@ int lh_check_command(int argc, char **argv)
         worst = EXIT_USAGE;
     } else if (options.help) {
         fputs(help, stdout);
+    } else if (options.list_module) {
+        worst = list_module(options.module, options.json);
     } else if (options.list) {
         worst = list_rows(options.json);
     } else {

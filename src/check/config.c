@@ -265,6 +265,53 @@ static const struct constant *find_constant(const char *name, size_t length)
     return NULL;
 }
 
+bool lh_check_module_constant(enum lh_check_module module, size_t index, const char **ret_name,
+                              char ret_range[64])
+{
+    for (size_t i = 0; i < CONSTANT_COUNT; i++) {
+        const struct constant *constant = &constants[i];
+        if ((constant->modules & (1u << module)) == 0 || index-- != 0)
+            continue;
+        *ret_name = constant->name;
+        switch (constant->kind) {
+        case KIND_NUMBER: snprintf(ret_range, 64, "%d to %d", constant->min, constant->max); break;
+        case KIND_FLAG: snprintf(ret_range, 64, "true or false"); break;
+        case KIND_ACCEPTORS: snprintf(ret_range, 64, "as in 1,3, or none; all unless given"); break;
+        case KIND_QUORUMS:
+            snprintf(ret_range, 64, "as in 12,13,23; majorities unless given");
+            break;
+        case KIND_DURATIONS:
+            snprintf(ret_range, 64, "some of %d to %d, as in 1,2", constant->min, constant->max);
+            break;
+        }
+        return true;
+    }
+    return false;
+}
+
+const char *lh_check_module_rule(enum lh_check_module module, size_t index)
+{
+    for (size_t i = 0; i < RULE_COUNT; i++) {
+        if ((rules[i].modules & (1u << module)) != 0 && index-- == 0)
+            return rules[i].name;
+    }
+    return NULL;
+}
+
+static void append(char *error, const char *separator, const char *word)
+{
+    const size_t used = strlen(error);
+    snprintf(error + used, LH_CHECK_ERROR_SIZE - used, "%s%s", separator, word);
+}
+
+static void append_constants(char *error, enum lh_check_module module)
+{
+    const char *name;
+    char ignored[64];
+    for (size_t i = 0; lh_check_module_constant(module, i, &name, ignored); i++)
+        append(error, " ", name);
+}
+
 bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
                          char ret_error[LH_CHECK_ERROR_SIZE])
 {
@@ -277,13 +324,15 @@ bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
     const struct constant *constant = find_constant(assignment, (size_t)(equals - assignment));
     if (constant == NULL) {
         snprintf(ret_error, LH_CHECK_ERROR_SIZE,
-                 "--set %s: there is no such constant; `check --list --json` names them all",
-                 assignment);
+                 "--set %s: there is no such constant; module %s has", assignment,
+                 module_names[config->module]);
+        append_constants(ret_error, config->module);
         return false;
     }
     if ((constant->modules & (1u << config->module)) == 0) {
-        snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--set %s: module %s has no constant %s",
+        snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--set %s: module %s has no constant %s; it has",
                  assignment, module_names[config->module], constant->name);
+        append_constants(ret_error, config->module);
         return false;
     }
     char *field = (char *)config + constant->offset;
@@ -301,23 +350,27 @@ bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
 bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
                             char ret_error[LH_CHECK_ERROR_SIZE])
 {
+    const enum lh_check_module module = config->module;
+    uint32_t modules = 0;
     for (size_t i = 0; i < RULE_COUNT; i++) {
         if (strcmp(rules[i].name, rule) != 0)
             continue;
-        if ((rules[i].modules & (1u << config->module)) == 0) {
-            snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--weaken %s: module %s has no such rule",
-                     rule, module_names[config->module]);
-            return false;
+        modules = rules[i].modules;
+        if ((modules & (1u << module)) != 0) {
+            config->weaken |= (uint32_t)rules[i].rule;
+            return true;
         }
-        config->weaken |= (uint32_t)rules[i].rule;
-        return true;
     }
-    int used = snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--weaken %s: the rules are", rule);
-    for (size_t i = 0; i < RULE_COUNT && used > 0 && used < LH_CHECK_ERROR_SIZE; i++) {
-        if (rules[i].modules & (1u << config->module))
-            used += snprintf(ret_error + used, (size_t)(LH_CHECK_ERROR_SIZE - used), " %s",
-                             rules[i].name);
-    }
+    if (modules == 0)
+        snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--weaken %s: there is no such rule; module %s",
+                 rule, module_names[module]);
+    else
+        snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--weaken %s: module %s has no such rule%s", rule,
+                 module_names[module], modules & IN_CLOSED ? ", --network closed has" : "");
+    append(ret_error, modules == 0 ? " " : "; it ",
+           lh_check_module_rule(module, 0) == NULL ? "has none" : "has");
+    for (size_t i = 0; lh_check_module_rule(module, i) != NULL; i++)
+        append(ret_error, " ", lh_check_module_rule(module, i));
     return false;
 }
 

@@ -134,6 +134,12 @@ bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module);
 bool lh_check_config_constant(const struct lh_check_config *config, size_t index,
                               const char **ret_name, char ret_value[64]);
 
+// What a module takes: the name and the range of a constant, the name of a rule. False or NULL
+// behind the last one.
+bool lh_check_module_constant(enum lh_check_module module, size_t index, const char **ret_name,
+                              char ret_range[64]);
+const char *lh_check_module_rule(enum lh_check_module module, size_t index);
+
 // The weakened rules by name, separated by commas; empty when none is.
 void lh_check_config_weakened(const struct lh_check_config *config, char *ret_text, size_t size);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct parser {
@@ -23,9 +24,11 @@ struct parser {
     const char *module;
 };
 
+// `value`: what was typed, or NULL.
 static bool complain(struct parser *parser, const char *value, const char *remedy)
 {
-    snprintf(parser->error, LH_CHECK_ERROR_SIZE, "%s: %s", value, remedy);
+    snprintf(parser->error, LH_CHECK_ERROR_SIZE, "%s%s%s", value == NULL ? "" : value,
+             value == NULL ? "" : ": ", remedy);
     return false;
 }
 
@@ -165,7 +168,23 @@ static bool read_option(struct parser *parser, int *index, enum option_kind *ret
         }
         return true;
     }
-    return complain(parser, argument, "there is no such option; see leasehold check --help");
+    return complain(parser, argument, "there is no such option; leasehold check --help shows them");
+}
+
+// The directory is there and the file, if there is one, is a file: asked before hours of search.
+static bool can_be_written(const char *path)
+{
+    char directory[4096];
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    if (length >= sizeof directory)
+        return false;
+    memcpy(directory, path, length);
+    directory[length] = '\0';
+    if (stat(path, &status) == 0)
+        return !S_ISDIR(status.st_mode) && access(path, W_OK) == 0;
+    return access(length == 0 ? "." : directory, W_OK) == 0;
 }
 
 static bool apply_value(struct parser *parser, enum option_kind kind, const char *value)
@@ -203,6 +222,10 @@ static bool apply_value(struct parser *parser, enum option_kind kind, const char
         const char *dot = strrchr(value, '.');
         if (dot == NULL || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".json") != 0))
             return complain(parser, value, "--trace takes a file that ends in .svg or .json");
+        if (!can_be_written(value))
+            return complain(parser, value,
+                            "--trace: nothing can be written there: name a file in "
+                            "a directory that is there");
         parser->options->trace = value;
         return true;
     }
@@ -217,7 +240,7 @@ static bool add_job(struct parser *parser, const struct lh_check_config *config,
     struct lh_check_job *jobs =
         realloc(options->jobs, (options->job_count + 1) * sizeof(struct lh_check_job));
     if (jobs == NULL)
-        return complain(parser, "check", "the machine has no memory left");
+        return complain(parser, NULL, "the machine has no memory left");
     options->jobs = jobs;
     jobs[options->job_count++] = (struct lh_check_job){
         .config = *config, .row = row, .counts_comparable = row != NULL && !parser->changed};
@@ -277,13 +300,22 @@ static bool choose_jobs(struct parser *parser)
             return false;
     }
     if (parser->module != NULL && parser->options->job_count > 0)
-        return complain(parser, parser->module,
-                        "--module is for a configuration of your own: leave the names out");
+        return complain(parser, parser->closed ? "--network closed" : parser->module,
+                        parser->closed
+                            ? "this is for a configuration of your own: leave the names out"
+                            : "--module is for a configuration of your own: leave the names out");
+    if (parser->options->list && parser->module != NULL) {
+        parser->options->list_module =
+            lh_check_module_parse(parser->module, &parser->options->module);
+        return parser->options->list_module ||
+               complain(parser, parser->module,
+                        "--module takes lease, impl, composition or closed");
+    }
     if (parser->options->job_count == 0 && !parser->options->list && !parser->options->help) {
         struct lh_check_config config;
         enum lh_check_module module = LH_CHECK_LEASE;
         if (parser->module == NULL && !parser->changed)
-            return complain(parser, "check",
+            return complain(parser, NULL,
                             "name a configuration, or give --quick, --all or --module; "
                             "--list shows what there is");
         if (parser->module != NULL && !lh_check_module_parse(parser->module, &module))
@@ -370,7 +402,7 @@ bool lh_check_options_parse(struct lh_check_options *options, int argc, char **a
     const bool one_file = options->trace != NULL || options->search.checkpoint != NULL ||
                           options->search.resume != NULL;
     if (one_file && options->job_count > 1)
-        return complain(&parser, "check",
+        return complain(&parser, NULL,
                         "--trace, --checkpoint and --resume are for one configuration at a time");
     return true;
 }

@@ -14,6 +14,8 @@ struct lh_check_options {
     struct lh_check_job *jobs;
     size_t job_count;
     bool list;
+    bool list_module; // what this one takes, instead of what is recorded
+    enum lh_check_module module;
     bool json;
     bool help;
     bool expect_violation;

@@ -267,7 +267,7 @@ refusals() {
     wrong 'name acceptors by number' --module lease --set CrashableAcceptors=x
     wrong '--module takes lease, impl, composition or closed' --module paxos
     wrong 'the closed network is a search over the lease module' --module impl --network closed
-    wrong 'gravity: the rules are' --network closed --weaken gravity
+    wrong 'gravity: there is no such rule' --network closed --weaken gravity
     wrong 'no configuration has this name' bass
     wrong '--memory takes a size' base --memory lots
     wrong '--time takes a time' base --time 5d

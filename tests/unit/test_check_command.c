@@ -70,6 +70,9 @@ static void wrong_arguments_are_named(void **state)
     expect_refused("base --memory lots", "lots: --memory takes a size");
     expect_refused("base --time 5d", "5d: --time takes");
     expect_refused("base --trace picture.png", "picture.png: --trace takes");
+    expect_refused("base --trace /nowhere/x.svg",
+                   "/nowhere/x.svg: --trace: nothing can be written");
+    expect_refused("--list --module leases", "leases: --module takes");
     expect_refused("base --network open", "open: --network takes");
     expect_refused("base --all --trace x.svg", "one configuration at a time");
     expect_refused("base --json=yes", "takes no value");
@@ -92,8 +95,18 @@ static void wrong_constants_are_named(void **state)
     expect_refused("--module lease --set CrashableAcceptors=x", "name acceptors by number");
     expect_refused("--module lease --set Quorums=12,", "list sets of acceptor numbers");
     expect_refused("--module lease --set Quorums=13", "names an acceptor that is not there");
-    expect_refused("--module lease --weaken gravity", "gravity: the rules are late-timer");
-    expect_refused("--module composition --weaken late-timer", "has no such rule");
+    expect_refused("--module lease --weaken gravity",
+                   "gravity: there is no such rule; module lease has late-timer");
+    expect_refused("--module composition --weaken late-timer",
+                   "module composition has no such rule, --network closed has; it has none");
+    expect_refused("--module lease --weaken floor-lost", "--network closed has; it has late-timer");
+    expect_refused("--network closed --weaken floor",
+                   "floor: there is no such rule; module closed");
+    expect_refused("--network closed --weaken floor", " abandon-goes-on");
+    expect_refused("--network closed --set MaxTime=2", "closed has no constant MaxTime; it has");
+    expect_refused("--network closed --set promptly=1", " Quarantine CrashableAcceptors");
+    expect_refused("--network closed base",
+                   "--network closed: this is for a configuration of your");
     expect_refused("--module composition --symmetry", "no symmetry");
     expect_refused("--network closed --set ProposerDurations=0", "list durations");
 }
@@ -118,6 +131,9 @@ static void exit_codes_tell_the_verdict(void **state)
     assert_int_equal(run("--help"), 0);
     assert_int_equal(run("--list"), 0);
     assert_int_equal(run("--list --json"), 0);
+    assert_int_equal(run("--list --module closed"), 0);
+    assert_int_equal(run("--list --network closed --json"), 0);
+    assert_int_equal(run("renew-release --expect-violation"), 1);
     assert_int_equal(run("renew-release drift paxos-lease-paxos --json"), 0);
     assert_int_equal(run("drift --set MaxTime=1 --expect-violation"), 1);
     assert_int_equal(run("base --time 1s --set Ballots=3 --set AllowCrash=true"), 75);

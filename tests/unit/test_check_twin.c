@@ -574,9 +574,9 @@ static void mixtures_agree(void **state)
         struct lh_check_config c =
             small_config(draw(&seed, 4) == 0 ? LH_CHECK_IMPL : LH_CHECK_LEASE);
         c.proposers = (uint8_t)(1 + draw(&seed, 2));
-        c.acceptors = (uint8_t)(1 + draw(&seed, 3));
-        c.ballots = (uint8_t)(1 + draw(&seed, 2));
-        c.max_time = (uint8_t)draw(&seed, 4);
+        c.acceptors = (uint8_t)(1 + draw(&seed, i % 3 == 0 ? 5 : 3));
+        c.ballots = (uint8_t)(1 + draw(&seed, i % 3 == 1 ? 4 : 2));
+        c.max_time = (uint8_t)draw(&seed, i % 3 == 2 ? 8 : 4);
         c.acceptor_duration = (uint8_t)(1 + draw(&seed, 3));
         c.proposer_duration = (uint8_t)(draw(&seed, c.acceptor_duration + 1u));
         c.quarantine = (uint8_t)draw(&seed, 3);
