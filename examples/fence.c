@@ -5,6 +5,9 @@
 //     ./fence FILE TOKEN TEXT
 //
 // Exit code: 0 written, 1 refused because a greater token was seen, 2 it could not be done.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // O_CLOEXEC
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

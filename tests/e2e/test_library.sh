@@ -2,15 +2,9 @@
 # run-tests: timeout 300
 # libleasehold against three daemons: the examples, compiled as a user would against the installed tree.
 . "$(dirname "$0")/lib.sh"
-plan 16
-(cd "$root" && DESTDIR=$dir/root meson install -C build --no-rebuild --quiet) >"$dir/install.log" 2>&1
-for pc in "$dir"/root/usr/local/lib/*/pkgconfig "$dir"/root/usr/local/lib/pkgconfig; do
-    [ -d "$pc" ] && export PKG_CONFIG_PATH=$pc
-done
-export PKG_CONFIG_SYSROOT_DIR=$dir/root
-LD_LIBRARY_PATH=$(pkg-config --variable=libdir leasehold)
-case $LD_LIBRARY_PATH in "$dir"*) ;; *) LD_LIBRARY_PATH=$dir/root$LD_LIBRARY_PATH ;; esac
-export LD_LIBRARY_PATH
+. "$(dirname "$0")/installed.sh"
+plan 32
+install_tree
 
 # build NAME: compiles examples/NAME.c with what pkg-config says.
 build() {
@@ -21,7 +15,9 @@ build() {
 
 nets 3
 cluster 3 max-ttl=3s
-check 'hold compiles against the installed tree, as C99' build hold
+for example in hold failover fence embed_core; do
+    check "$example compiles against the installed tree, as C99" build $example
+done
 check 'three nodes serve' eval 'start 1 2 3 && serving 1 2 3'
 all=$dir/1.sock,$dir/2.sock,$dir/3.sock
 
@@ -72,3 +68,40 @@ check 'its node is killed: C is told that the lease is in danger, then that it i
 check 'because the node is gone' says c '^lost, cause 6, '
 holds d job 600
 check 'D, which knows all three, gets it from another' eventually 10 says d '^granted'
+closes d
+ended d 0
+
+# --- the core, by itself ---
+acts_out() { "$dir/embed_core" >"$dir/embed.log" 2>&1; }
+check 'three embedded cores have it in turn' acts_out
+
+# --- scenario 6: the resource refuses 41 after 42 ---
+appends() { "$dir/fence" "$dir/resource" "$1" "$2" 2>"$dir/fence.log"; }
+check 'A writes under 41' appends 41 a
+check 'B writes under 42' appends 42 b
+check 'A wakes, and its write is refused' not appends 41 late
+check 'so it is not there' [ "$(cat "$dir/resource")" = $'41 a\n42 b' ]
+
+# --- fail-over: three candidates, one acts; each in turn is killed or stopped ---
+candidate() {
+    "$dir/failover" primary "$dir/acts" "$all" 600 >"$dir/$1.log" 2>&1 &
+    pid[$1]=$!
+}
+last_actor() { tail -n 1 "$dir/acts" 2>/dev/null | cut -d ' ' -f 2; }
+acts() { [ "$(last_actor)" = "${pid[$1]}" ]; }
+acts_not() { [ -n "$(last_actor)" ] && ! acts "$1"; }
+rises() { cut -d ' ' -f 1 "$dir/acts" | sort -c -n; }
+candidate x
+check 'x is primary' eventually 10 acts x
+candidate y
+check 'y stands by' eventually 10 grep -q '^standby' "$dir/y.log"
+signal x STOP
+check 'x is stopped: y takes over' eventually 10 acts_not x
+signal x CONT
+check 'x goes on, hears that it stood still too long' eventually 10 grep -q '^not primary, cause 5' "$dir/x.log"
+check 'and stands by' eventually 10 grep -q '^standby' "$dir/x.log"
+signal y KILL
+check 'y is killed: x takes over again' eventually 10 acts x
+signal x TERM
+check 'told to end, x releases and ends' ended x 0
+check 'every act was under a token not below the one before' rises
