@@ -2,111 +2,126 @@
 #include "cli/run_child.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
 
-void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked)
-{
-    const struct sigaction ignored = {.sa_handler = SIG_IGN};
-    const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    sigprocmask(SIG_BLOCK, blocked, &ret_inherited->mask);
-    sigaction(SIGCHLD, &by_default, &ret_inherited->child_ended);
-    sigaction(SIGPIPE, &ignored, &ret_inherited->broken_pipe);
-    sigaction(SIGXFSZ, &ignored, &ret_inherited->file_size);
-}
+#define REAP_MOST 64 // at one look: the schedule must have its turn, and the next is soon
 
-void lh_inherited_restore(const struct lh_inherited *inherited)
-{
-    sigaction(SIGCHLD, &inherited->child_ended, NULL);
-    sigaction(SIGPIPE, &inherited->broken_pipe, NULL);
-    sigaction(SIGXFSZ, &inherited->file_size, NULL);
-    sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
-}
-
-static void export_lease(const struct lh_holding *lease)
-{
-    char number[24];
-    setenv("LEASEHOLD_NAME", lease->name, 1);
-    setenv("LEASEHOLD_HOLDER", lease->holder, 1);
-    snprintf(number, sizeof number, "%" PRId64, lease->token);
-    setenv("LEASEHOLD_TOKEN", number, 1);
-    snprintf(number, sizeof number, "%" PRId64, lh_floor_ms(lease->ttl));
-    setenv("LEASEHOLD_TTL_MS", number, 1);
-}
-
-// In the new process. Does not return.
-static _Noreturn void become(char **argv, const struct lh_holding *lease,
-                             const struct lh_inherited *inherited, bool terminal, pid_t wrapper)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != wrapper)
-        _exit(LH_EXIT_INTERNAL); // the wrapper died before the kernel was told
-    setpgid(0, 0);
-    if (terminal)
-        tcsetpgrp(STDIN_FILENO, getpid()); // SIGTTOU is still blocked
-    lh_inherited_restore(inherited);
-    export_lease(lease);
-    execvp(argv[0], argv);
-    int failure = errno;
-    fprintf(stderr, "leasehold run: cannot execute '%s': %s\n", argv[0], strerror(failure));
-    fflush(stderr);
-    _exit(failure == ENOENT ? LH_EXIT_NOT_FOUND : LH_EXIT_NOT_EXECUTABLE);
-}
-
-bool lh_child_start(char **argv, const struct lh_holding *lease,
-                    const struct lh_inherited *inherited, struct lh_child *ret_child,
+bool lh_child_start(struct lh_guardian_plan *plan, struct lh_child *ret_child,
                     struct lh_error *error)
 {
-    bool terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    pid_t wrapper = getpid();
-    prctl(PR_SET_CHILD_SUBREAPER, 1); // orphans of the group come to us and are reaped
+    int channel[2];
+    struct lh_child child = {.pid = 0};
+    plan->terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    child.terminal = plan->terminal;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    lh_family_spare_children(&child.family); // who executed us may have had some
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0)
+        return lh_error_set(error, "cannot make a channel to a guardian: %s", strerror(errno));
     fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0)
-        return lh_error_set(error, "cannot start a process: %s", strerror(errno));
-    if (pid == 0)
-        become(argv, lease, inherited, terminal, wrapper);
-    setpgid(pid, pid); // both sides do it: neither may go on before it is done
-    if (terminal)
-        tcsetpgrp(STDIN_FILENO, pid);
-    *ret_child = (struct lh_child){.pid = pid, .terminal = terminal};
+    child.guardian = fork();
+    if (child.guardian < 0) {
+        lh_error_set(error, "cannot start a process: %s", strerror(errno));
+        close(channel[0]);
+        close(channel[1]);
+        return false;
+    }
+    if (child.guardian == 0) {
+        close(channel[0]);
+        lh_guardian_main(plan, channel[1]);
+    }
+    close(channel[1]);
+    child.channel = channel[0];
+    *ret_child = child;
     return true;
 }
 
-static bool send_signal(pid_t to, int signal)
+static void order(struct lh_child *child, const struct lh_guardian_order *order)
 {
-    return kill(to, signal) == 0 || errno == ESRCH;
+    if (child->channel < 0)
+        return;
+    ssize_t sent = send(child->channel, order, sizeof *order, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EAGAIN && order->kind != LH_GUARDIAN_SIGNAL)
+        lh_child_replace_guardian(child);
 }
 
-bool lh_child_signal(const struct lh_child *child, int signal)
+void lh_child_signal(struct lh_child *child, int signal)
 {
-    if (child->pid == 0)
-        return true;
-    bool sent = send_signal(-child->pid, signal);
-    if (child->ended)
-        return sent;
-    // A command that left its group gets it too, but one that did not gets it once: the second TERM
-    // or INT means something else to many. SIGKILL may come twice, and then no step between the
-    // groups escapes it. Signal 0 asks whether the group's other members hide that it is not ours.
-    bool again = signal == SIGKILL || getpgid(child->pid) != child->pid;
-    return send_signal(child->pid, again ? signal : 0) && sent;
+    order(child, &(struct lh_guardian_order){.kind = LH_GUARDIAN_SIGNAL, .signal = signal});
 }
 
-void lh_child_reap(struct lh_child *child)
+void lh_child_renewed(struct lh_child *child, struct lh_run_schedule schedule)
+{
+    order(child, &(struct lh_guardian_order){.kind = LH_GUARDIAN_RENEWED, .schedule = schedule});
+}
+
+void lh_child_end(struct lh_child *child, struct lh_run_schedule schedule)
+{
+    order(child, &(struct lh_guardian_order){.kind = LH_GUARDIAN_END, .schedule = schedule});
+}
+
+void lh_child_replace_guardian(struct lh_child *child)
+{
+    if (child->guardian <= 0 || child->replaced)
+        return;
+    child->replaced = true;
+    kill(child->guardian, SIGKILL);
+}
+
+static void take_report(struct lh_child *child, const struct lh_guardian_report *report)
+{
+    child->lost = child->lost || report->lost;
+    switch (report->kind) {
+    case LH_GUARDIAN_STARTED:
+        child->pid = report->pid;
+        child->family.group = report->pid;
+        break;
+    case LH_GUARDIAN_NOT_STARTED:
+        child->failure = report->number;
+        child->gone = true;
+        break;
+    case LH_GUARDIAN_DENIED: child->denied = report->pid; break;
+    case LH_GUARDIAN_ENDED:
+        child->ended = true;
+        child->exit_code = report->number;
+        break;
+    case LH_GUARDIAN_GONE: child->gone = true; break;
+    }
+}
+
+static void take_reports(struct lh_child *child)
+{
+    struct lh_guardian_report report;
+    while (child->channel >= 0) {
+        ssize_t size = recv(child->channel, &report, sizeof report, MSG_DONTWAIT);
+        if (size == (ssize_t)sizeof report) {
+            take_report(child, &report);
+        } else if (size < 0 && errno == EAGAIN) {
+            return;
+        } else if (size >= 0 || errno != EINTR) {
+            close(child->channel);
+            child->channel = -1;
+            child->guardian_lost = !child->gone;
+        }
+    }
+}
+
+// The guardian, and what a killed one left us.
+static void reap(struct lh_child *child)
 {
     int status;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
-        if (WIFSTOPPED(status)) {
-            if (WSTOPSIG(status) != SIGSTOP && child->terminal)
-                lh_child_signal(child, SIGCONT);
-        } else if (pid == child->pid) {
+    pid_t pid;
+    for (int i = 0; i < REAP_MOST && (pid = waitpid(-1, &status, WNOHANG)) > 0; i++) {
+        if (pid == child->guardian) {
+            child->guardian = 0;
+        } else if (pid == child->pid && !child->ended) {
             child->ended = true;
             child->exit_code =
                 WIFEXITED(status) ? WEXITSTATUS(status) : LH_EXIT_SIGNAL + WTERMSIG(status);
@@ -114,10 +129,17 @@ void lh_child_reap(struct lh_child *child)
     }
 }
 
-bool lh_child_alive(const struct lh_child *child)
+void lh_child_look(struct lh_child *child)
 {
-    return child->pid > 0 &&
-           (!child->ended || kill(-child->pid, 0) == 0 || errno == EPERM); // not ours to signal
+    take_reports(child);
+    reap(child);
+    if (!child->guardian_lost || child->gone)
+        return;
+    struct lh_family_found found = lh_family_signal(&child->family, SIGKILL);
+    if (found.denied != 0)
+        child->denied = found.denied;
+    bool group_lives = found.blind && child->pid > 0 && kill(-child->pid, 0) == 0;
+    child->gone = child->guardian == 0 && found.living == 0 && !group_lives;
 }
 
 void lh_child_close(struct lh_child *child)
@@ -125,4 +147,7 @@ void lh_child_close(struct lh_child *child)
     if (child->terminal)
         tcsetpgrp(STDIN_FILENO, getpgrp());
     child->terminal = false;
+    if (child->channel >= 0)
+        close(child->channel);
+    child->channel = -1;
 }

@@ -22,8 +22,8 @@
 
 // How long a release may take, unless the lease ends before, until it is left to end by itself.
 #define RELEASE_PATIENCE_NS (1 * LH_NS_PER_S)
-// Between looks at a process group whose leader has ended: nothing tells when the last member does.
-#define GROUP_LOOK_NS (5 * LH_NS_PER_MS)
+#define LOOK_MS 5
+#define STRAYS_PATIENCE_MS 10000 // after the lease has ended
 
 static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 #define FORWARDED_COUNT (sizeof forwarded / sizeof forwarded[0])
@@ -32,7 +32,7 @@ enum phase {
     ACQUIRING, // no command yet
     RUNNING,   // the command runs, the lease is renewed
     ENDING,    // the lease is lost or nearly over: the command is being ended
-    SWEEPING,  // the command ended, others of its group have not
+    SWEEPING,  // the command ended, others that it started have not
     RELEASING, // everything ended
     FINISHED,
 };
@@ -49,8 +49,8 @@ struct run {
     enum phase phase;
     bool lost;         // the command is being ended because of the lease
     bool gone;         // the daemon said that the lease is not ours any more
-    bool killed;       // SIGKILL was sent
-    bool beyond_reach; // it was said that the command cannot be signalled
+    bool failed;       // the guardian was killed, and the command with it
+    bool beyond_reach; // it was said that something cannot be signalled
     bool outlived;     // it was said that the command outlives the lease
     int exit_code;
     int signal_fd;
@@ -79,21 +79,23 @@ static void finish(struct run *run, int exit_code)
 }
 
 // A command that became another user's (sudo, a set-user-ID program) can be signalled by root only.
-static void signal_command(struct run *run, int signal)
+static void tell_beyond_reach(struct run *run)
 {
-    if (lh_child_signal(&run->child, signal) || run->beyond_reach)
+    if (run->child.denied == 0 || run->beyond_reach)
         return;
     run->beyond_reach = true;
     say(run,
         "cannot end its command (process %ld), which became another user's: it may outlive the "
         "lease (write `sudo leasehold run ...`, not `leasehold run ... sudo`)",
-        (long)run->child.pid);
+        (long)run->child.denied);
 }
 
-// Takes over a new schedule. A guardian is told here.
-static void set_schedule(struct run *run, struct lh_run_schedule schedule)
+// When the guardian should have killed everything and did not: a quarter of the margin is left to do
+// it ourselves.
+static struct lh_instant guardian_overdue(const struct run *run)
 {
-    run->schedule = schedule;
+    struct lh_duration margin = lh_left(run->schedule.kill, run->lease->deadline);
+    return lh_after(run->schedule.kill, (struct lh_duration){margin.ns / 4 * 3});
 }
 
 static void schedule_from_lease(struct run *run)
@@ -101,8 +103,8 @@ static void schedule_from_lease(struct run *run)
     uint32_t spread = 0;
     if (getrandom(&spread, sizeof spread, GRND_NONBLOCK) < 0)
         spread = (uint32_t)getpid();
-    set_schedule(run, lh_run_schedule(lh_clock_now(), run->lease->deadline, run->lease->ttl,
-                                      run->kill_after, spread));
+    run->schedule = lh_run_schedule(lh_clock_now(), run->lease->deadline, run->lease->ttl,
+                                    run->kill_after, spread);
 }
 
 // The lease cannot be renewed, though its deadline stands: end the command now, not at the
@@ -117,8 +119,8 @@ static void end_command(struct run *run, const char *why)
     run->calling = false;
     run->phase = ENDING;
     run->lost = true;
-    set_schedule(run, lh_run_schedule_lost(now, run->schedule, run->kill_after));
-    signal_command(run, SIGTERM);
+    run->schedule = lh_run_schedule_lost(now, run->schedule, run->kill_after);
+    lh_child_end(&run->child, run->schedule);
     say(run, "is lost: %s; ending the command (%s of the lease left)", why, left);
 }
 
@@ -151,7 +153,9 @@ static void begin_release(struct run *run)
 // Once the command was ended because of the lease, its own code says nothing, however it ended.
 static int code_of_command(const struct run *run)
 {
-    return run->lost ? LH_EXIT_LOST : run->child.exit_code;
+    if (run->lost)
+        return LH_EXIT_LOST;
+    return run->failed ? LH_EXIT_INTERNAL : run->child.exit_code;
 }
 
 // The command and its group have ended.
@@ -216,7 +220,14 @@ static void acquired(struct run *run)
     }
     struct lh_error error;
     schedule_from_lease(run);
-    if (!lh_child_start(run->plan->command, run->lease, &run->inherited, &run->child, &error)) {
+    struct lh_guardian_plan guardian = {
+        .command = run->plan->command,
+        .lease = run->lease,
+        .inherited = &run->inherited,
+        .schedule = run->schedule,
+        .kill_after = run->kill_after,
+    };
+    if (!lh_child_start(&guardian, &run->child, &error)) {
         say(run, "was granted, but %s", error.text);
         run->exit_code = LH_EXIT_INTERNAL;
         begin_release(run);
@@ -254,7 +265,10 @@ static void not_acquired(struct run *run, enum lh_errand_result result)
 static void renewed(struct run *run, enum lh_errand_result result)
 {
     switch (result) {
-    case LH_ERRAND_GRANTED: schedule_from_lease(run); break;
+    case LH_ERRAND_GRANTED:
+        schedule_from_lease(run);
+        lh_child_renewed(&run->child, run->schedule);
+        break;
     case LH_ERRAND_LOST:
         run->gone = true;
         end_command(run, run->call.answer.reason[0] ? run->call.answer.reason
@@ -289,10 +303,8 @@ static void apply_schedule(struct run *run)
         return;
     if (run->phase == RUNNING && !lh_before(now, run->schedule.terminate))
         end_unrenewed(run);
-    if (run->phase != RUNNING && !run->killed && !lh_before(now, run->schedule.kill)) {
-        signal_command(run, SIGKILL);
-        run->killed = true;
-    }
+    if (!lh_before(now, guardian_overdue(run)))
+        lh_child_replace_guardian(&run->child);
     if (run->phase == RUNNING && !run->calling && !lh_before(now, run->schedule.renew))
         begin_renewal(run);
 }
@@ -308,32 +320,76 @@ static void command_runs_on(struct run *run)
         (long)run->child.pid);
 }
 
-// What has ended. Members of the group that outlive the command are ended too: they would act
-// without a lease once it is released.
+// Without a guardian the command is not left alone: it was killed, and the lease goes when all of it
+// has ended.
+static void guardian_was_killed(struct run *run)
+{
+    run->failed = true;
+    say(run, "has no guardian any more: it was killed, and so was the command");
+}
+
+// It and everything that it started: what is left would act without a lease once it is released, so
+// the guardian ends it, and nothing is renewed meanwhile.
+static void sweep(struct run *run)
+{
+    if (run->calling)
+        lh_channel_abandon(run->client);
+    run->calling = false;
+    run->phase = SWEEPING;
+    run->schedule = lh_run_schedule_lost(lh_clock_now(), run->schedule, run->kill_after);
+}
+
+static struct lh_instant strays_given_up(const struct run *run)
+{
+    return lh_after(run->lease->deadline, lh_ms(STRAYS_PATIENCE_MS));
+}
+
+// What the command left behind and SIGKILL does not end, in a disk that hangs or of another user, is
+// waited for only so long: there is an exit code to be told. A guardian stays with it.
+static void strays_run_on(struct run *run)
+{
+    if (!lh_holding_valid(run->lease) && !run->outlived) {
+        run->outlived = true;
+        say(run, "has ended, and some of what the command (process %ld) started has not",
+            (long)run->child.pid);
+    }
+    if (lh_before(lh_clock_now(), strays_given_up(run)))
+        return;
+    lh_child_close(&run->child);
+    finish(run, code_of_command(run));
+}
+
+static void command_not_started(struct run *run)
+{
+    say(run, "was granted, but the command was not started: %s",
+        run->child.failure == ETIME ? "the lease was used up by then"
+                                    : strerror(run->child.failure));
+    run->exit_code = LH_EXIT_INTERNAL;
+    begin_release(run);
+}
+
 static void look_at_child(struct run *run)
 {
-    if (run->child.pid == 0 || run->phase == RELEASING || run->phase == FINISHED)
+    if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
         return;
-    lh_child_reap(&run->child);
-    if (!run->child.ended) {
-        command_runs_on(run);
+    lh_child_look(&run->child);
+    tell_beyond_reach(run);
+    if (run->child.failure != 0) {
+        command_not_started(run);
         return;
     }
-    if (!lh_child_alive(&run->child)) {
+    if (run->child.guardian_lost && !run->child.replaced && !run->failed)
+        guardian_was_killed(run);
+    if (run->child.lost && run->phase == RUNNING)
+        end_unrenewed(run);
+    if (run->child.gone) {
         command_ended(run);
+    } else if (!run->child.ended) {
+        command_runs_on(run);
     } else if (run->phase != SWEEPING) {
-        if (run->calling)
-            lh_channel_abandon(run->client);
-        run->calling = false;
-        run->phase = SWEEPING;
-        signal_command(run, SIGTERM);
-        set_schedule(run, lh_run_schedule_lost(lh_clock_now(), run->schedule, run->kill_after));
-    } else if (run->killed && !lh_holding_valid(run->lease)) {
-        say(run,
-            "has ended, and some of the command's processes have not: look at process group %ld",
-            (long)run->child.pid);
-        lh_child_close(&run->child);
-        finish(run, code_of_command(run));
+        sweep(run);
+    } else {
+        strays_run_on(run);
     }
 }
 
@@ -357,13 +413,20 @@ static void take_signals(struct run *run)
         if (signal == SIGCHLD)
             continue;
         if (run->phase == RUNNING || run->phase == ENDING || run->phase == SWEEPING) {
-            signal_command(run, signal);
+            lh_child_signal(&run->child, signal);
         } else if (run->phase == ACQUIRING && signal != SIGUSR1 && signal != SIGUSR2) {
             give_up(run, LH_EXIT_SIGNAL + signal);
         } else if (run->phase == RELEASING && signal != SIGUSR1 && signal != SIGUSR2) {
             finish(run, run->exit_code);
         }
     }
+}
+
+// Between looks at what a killed guardian left: nothing tells when it ends. More rarely once it is too
+// late.
+static struct lh_duration look_again(const struct run *run)
+{
+    return lh_ms(lh_holding_valid(run->lease) ? LOOK_MS : 20 * LOOK_MS);
 }
 
 static struct lh_instant next_wake(const struct run *run)
@@ -376,12 +439,16 @@ static struct lh_instant next_wake(const struct run *run)
         if (!run->calling)
             wake = lh_earlier(wake, run->schedule.renew);
     }
-    if ((run->phase == ENDING || run->phase == SWEEPING) && !run->killed)
-        wake = lh_earlier(wake, run->schedule.kill);
-    if (run->phase == ENDING && !run->outlived)
+    if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
+        return wake;
+    if (run->child.guardian_lost)
+        return lh_earlier(wake, lh_after(lh_clock_now(), look_again(run)));
+    if (!run->child.replaced)
+        wake = lh_earlier(wake, guardian_overdue(run));
+    if (!run->outlived)
         wake = lh_earlier(wake, run->lease->deadline);
-    if (run->phase == SWEEPING)
-        wake = lh_earlier(wake, lh_after(lh_clock_now(), (struct lh_duration){GROUP_LOOK_NS}));
+    else if (run->phase == SWEEPING)
+        wake = lh_earlier(wake, strays_given_up(run));
     return wake;
 }
 
@@ -395,13 +462,14 @@ static void wait_for_event(struct run *run)
         when.it_value.tv_nsec = wake_ns % LH_NS_PER_S;
     }
     timerfd_settime(run->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-    struct pollfd wanted[3] = {
+    struct pollfd wanted[4] = {
         {.fd = run->signal_fd, .events = POLLIN},
         {.fd = run->timer_fd, .events = POLLIN},
         {.fd = run->calling ? lh_errand_fd(&run->call) : -1,
          .events = run->calling ? lh_errand_events(&run->call) : (short)0},
+        {.fd = run->child.channel, .events = POLLIN},
     };
-    poll(wanted, 3, -1);
+    poll(wanted, 4, -1);
 }
 
 static bool open_descriptors(struct run *run)
@@ -421,7 +489,11 @@ static bool open_descriptors(struct run *run)
 
 int lh_run_loop(const struct lh_run_plan *plan, struct lh_channel *client, struct lh_holding *lease)
 {
-    struct run run = {.plan = plan, .client = client, .lease = lease, .phase = ACQUIRING};
+    struct run run = {.plan = plan,
+                      .client = client,
+                      .lease = lease,
+                      .phase = ACQUIRING,
+                      .child = {.channel = -1}};
     if (!open_descriptors(&run)) {
         say(&run, "was not asked for: no descriptor for signals or timers: %s", strerror(errno));
         finish(&run, LH_EXIT_INTERNAL);

@@ -6,8 +6,9 @@
 // What must stay true:
 //   - after each wake-up the clock is read and the schedule applied before anything else: an answer
 //     that waited in a socket while this process was stopped revives nothing;
-//   - set_schedule is the only place that arms deadlines, so a guardian process can be told there too;
-//   - the lease is released only after the command and its process group have ended.
+//   - the guardian, which ends the command (run_guardian.h), is told of each renewal and each loss;
+//     if it does not do its work the wrapper does, before the deadline;
+//   - the lease is released only after the command and everything that it started has ended.
 #ifndef LH_CLI_RUN_LOOP_H
 #define LH_CLI_RUN_LOOP_H
 

@@ -1,16 +1,19 @@
 // See run_schedule.h.
 #include "cli/run_schedule.h"
 
-// A twentieth of the lease, 5 ms to 100 ms: what SIGKILL needs on a busy machine, measured
-// generously.
-static struct lh_duration kill_margin(struct lh_duration ttl)
+static int64_t clamp(int64_t least, int64_t value, int64_t most)
 {
-    int64_t margin_ns = ttl.ns / 20;
-    if (margin_ns < 5 * LH_NS_PER_MS)
-        margin_ns = 5 * LH_NS_PER_MS;
-    if (margin_ns > 100 * LH_NS_PER_MS)
-        margin_ns = 100 * LH_NS_PER_MS;
-    return (struct lh_duration){margin_ns};
+    return value < least ? least : value > most ? most : value;
+}
+
+// What SIGKILL needs on a busy machine, where a hundred processes that are killed wait for the
+// processor to die on: a tenth of the lease, 5 ms to 500 ms. Where that would take more than half of
+// kill_after it is less, but at least a twentieth and 5 ms to 100 ms.
+static struct lh_duration kill_margin(struct lh_duration ttl, struct lh_duration kill_after)
+{
+    int64_t least_ns = clamp(5 * LH_NS_PER_MS, ttl.ns / 20, 100 * LH_NS_PER_MS);
+    int64_t wanted_ns = clamp(5 * LH_NS_PER_MS, ttl.ns / 10, 500 * LH_NS_PER_MS);
+    return (struct lh_duration){clamp(least_ns, kill_after.ns / 2, wanted_ns)};
 }
 
 // t - d, and never before the beginning of time.
@@ -35,7 +38,7 @@ struct lh_run_schedule lh_run_schedule(struct lh_instant now, struct lh_instant 
                                        uint32_t spread)
 {
     struct lh_run_schedule schedule;
-    schedule.kill = earlier_by(deadline, kill_margin(ttl));
+    schedule.kill = earlier_by(deadline, kill_margin(ttl, kill_after));
     schedule.terminate = lh_earlier(earlier_by(deadline, kill_after), schedule.kill);
 
     int64_t half_ns = lh_left(now, deadline).ns / 2;

@@ -214,8 +214,8 @@ static void test_the_command_finds_the_signals_of_the_wrapper_s_parent(void **st
     }
 }
 
-// A zombie that nobody reaps, as a child of one who left the group, keeps the group from ending: the
-// wrapper ends without it, and the loss is still what it reports.
+// A zombie that nobody reaps, as a child of one who left the group, keeps the group from ending until
+// that one is ended, too.
 static void test_a_group_that_does_not_end(void **state)
 {
     (void)state;

@@ -25,7 +25,7 @@ static void test_thirty_seconds(void **state)
     struct lh_run_schedule got = schedule(100 * S, 130 * S, 30 * S, 5 * S, 0);
     assert_int_equal(got.renew.ns, 115 * S);
     assert_int_equal(got.terminate.ns, 125 * S);
-    assert_int_equal(got.kill.ns, 130 * S - 100 * MS);
+    assert_int_equal(got.kill.ns, 130 * S - 500 * MS);
 }
 
 static void test_a_long_kill_after_renews_earlier(void **state)
@@ -50,8 +50,8 @@ static void test_margin_bounds(void **state)
 {
     (void)state;
     assert_int_equal(schedule(0, 50 * MS, 50 * MS, 10 * MS, 0).kill.ns, 45 * MS);
-    assert_int_equal(schedule(0, 100 * MS, 100 * MS, 20 * MS, 0).kill.ns, 95 * MS);
-    assert_int_equal(schedule(0, 1000 * MS, 1000 * MS, 200 * MS, 0).kill.ns, 950 * MS);
+    assert_int_equal(schedule(0, 100 * MS, 100 * MS, 20 * MS, 0).kill.ns, 90 * MS);
+    assert_int_equal(schedule(0, 1000 * MS, 1000 * MS, 200 * MS, 0).kill.ns, 900 * MS);
     assert_int_equal(schedule(0, 2000 * MS, 2000 * MS, 200 * MS, 0).kill.ns, 1900 * MS);
     assert_int_equal(schedule(0, 3600 * S, 3600 * S, 200 * MS, 0).kill.ns, 3600 * S - 100 * MS);
 }

@@ -1,0 +1,72 @@
+// See run_start.h.
+#include "cli/run_start.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+
+void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigprocmask(SIG_BLOCK, blocked, &ret_inherited->mask);
+    sigaction(SIGCHLD, &by_default, &ret_inherited->child_ended);
+    sigaction(SIGPIPE, &ignored, &ret_inherited->broken_pipe);
+    sigaction(SIGXFSZ, &ignored, &ret_inherited->file_size);
+}
+
+void lh_inherited_restore(const struct lh_inherited *inherited)
+{
+    sigaction(SIGCHLD, &inherited->child_ended, NULL);
+    sigaction(SIGPIPE, &inherited->broken_pipe, NULL);
+    sigaction(SIGXFSZ, &inherited->file_size, NULL);
+    sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+static void export_lease(const struct lh_holding *lease)
+{
+    char number[24];
+    setenv("LEASEHOLD_NAME", lease->name, 1);
+    setenv("LEASEHOLD_HOLDER", lease->holder, 1);
+    snprintf(number, sizeof number, "%" PRId64, lease->token);
+    setenv("LEASEHOLD_TOKEN", number, 1);
+    snprintf(number, sizeof number, "%" PRId64, lh_floor_ms(lease->ttl));
+    setenv("LEASEHOLD_TTL_MS", number, 1);
+}
+
+// In the new process. Does not return.
+static _Noreturn void become(char **argv, const struct lh_holding *lease,
+                             const struct lh_inherited *inherited, bool terminal, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(LH_EXIT_INTERNAL); // it died before the kernel was told
+    setpgid(0, 0);
+    if (terminal)
+        tcsetpgrp(STDIN_FILENO, getpid()); // SIGTTOU is still blocked
+    lh_inherited_restore(inherited);
+    export_lease(lease);
+    execvp(argv[0], argv);
+    int failure = errno;
+    fprintf(stderr, "leasehold run: cannot execute '%s': %s\n", argv[0], strerror(failure));
+    fflush(stderr);
+    _exit(failure == ENOENT ? LH_EXIT_NOT_FOUND : LH_EXIT_NOT_EXECUTABLE);
+}
+
+pid_t lh_start_command(char **argv, const struct lh_holding *lease,
+                       const struct lh_inherited *inherited, bool terminal)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        become(argv, lease, inherited, terminal, parent);
+    if (pid > 0)
+        setpgid(pid, pid); // both sides do it: neither may go on before it is done
+    return pid;
+}
