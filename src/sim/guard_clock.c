@@ -94,6 +94,11 @@ int64_t lh_guard_idle_ns(const struct lh_guard_outcome *outcome)
 
 // --- the extremes ---
 
+static double share(int64_t part_ns, int64_t whole_ns)
+{
+    return whole_ns > 0 ? (double)part_ns / (double)whole_ns : 0;
+}
+
 static void take(struct lh_guard_worst *worst, const struct lh_guard_case *run,
                  const struct lh_guard_outcome *outcome)
 {
@@ -109,9 +114,8 @@ static void take(struct lh_guard_worst *worst, const struct lh_guard_case *run,
         worst->gap_ns = gap;
     if (worst->runs == 0 || usable < worst->usable_ns)
         worst->usable_ns = usable;
-    // idle / given_away > worst.idle / worst.cycle
     if (worst->runs == 0 ||
-        (__int128)idle * worst->cycle_ns > (__int128)worst->idle_ns * outcome->given_away_ns) {
+        share(idle, outcome->given_away_ns) > share(worst->idle_ns, worst->cycle_ns)) {
         worst->idle_ns = idle;
         worst->cycle_ns = outcome->given_away_ns;
     }
