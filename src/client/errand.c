@@ -255,7 +255,13 @@ static enum lh_errand_result handle_answer(struct lh_errand *errand,
                                            const struct lh_resp_value *reply)
 {
     lh_answer_read(reply, errand->holding->name, &errand->answer);
-    switch (errand->answer.status) {
+    enum lh_answer_status status = errand->answer.status;
+    bool fits = errand->verb == LH_ERRAND_RELEASE
+                    ? status != LH_ANSWER_GRANTED && status != LH_ANSWER_TURN
+                    : status != LH_ANSWER_RELEASED;
+    if (!fits) // to another question: a release above all is never answered by a grant
+        status = LH_ANSWER_UNKNOWN;
+    switch (status) {
     case LH_ANSWER_GRANTED: return granted(errand);
     case LH_ANSWER_HELD: return held(errand);
     case LH_ANSWER_TURN: return turn(errand);
@@ -271,7 +277,8 @@ static enum lh_errand_result handle_answer(struct lh_errand *errand,
     case LH_ANSWER_UNKNOWN: break;
     }
     errand->afresh = true; // whatever this is, it may be out of step
-    return endpoint_failed(errand, LH_REACH_ANSWER, errand->answer.reason);
+    return endpoint_failed(errand, LH_REACH_ANSWER,
+                           fits ? errand->answer.reason : "the answer does not fit the request");
 }
 
 // --- from outside ---

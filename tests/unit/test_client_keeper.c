@@ -541,6 +541,23 @@ static void test_a_release_in_the_midst_of_a_renewal_goes_over_a_new_connection(
     assert_true(told(&world, LH_KEEPER_WAS_RELEASED));
 }
 
+// Found by the fuzzer: a grant is no answer to a release, and revives nothing.
+static void test_a_grant_in_answer_to_a_release_grants_nothing(void **state)
+{
+    (void)state;
+    struct world world;
+    begin_held(&world, 1);
+    lh_keeper_release(&world.keeper, now_of(&world));
+    carry(&world);
+    answer(&world, GRANTED(7, 10000));
+    assert_false(valid_at(&world, 1000));
+    assert_true(told_nothing(&world)); // it is asked again
+    at(&world, wake_ms(&world) + 1);
+    answer(&world, "status=released token:=7");
+    assert_true(told(&world, LH_KEEPER_WAS_RELEASED));
+    assert_int_equal(world.event.cause, LH_KEEPER_NO_CAUSE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_held_ends_an_acquisition_that_does_not_wait),
         cmocka_unit_test(test_without_interest_it_runs_out),
         cmocka_unit_test(test_release_leaves_the_line),
+        cmocka_unit_test(test_a_grant_in_answer_to_a_release_grants_nothing),
         cmocka_unit_test(test_a_release_in_the_midst_of_a_renewal_goes_over_a_new_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
