@@ -1,4 +1,5 @@
 // Taking steps: all successors of a state, and time.
+#include "base/assert.h"
 #include "check/closed_rules.h"
 
 void lh_closed_begin(struct lh_closed_step *step)
@@ -64,6 +65,7 @@ void lh_closed_expand(const struct lh_model *model, const uint8_t *raw, const st
 {
     (void)lanes;
     struct lh_closed_sums sums;
+    const uint32_t before = batch->count;
     lh_closed_sum(model, raw, &sums);
     struct lh_closed_step step = {.model = model,
                                   .sums = &sums,
@@ -76,4 +78,5 @@ void lh_closed_expand(const struct lh_model *model, const uint8_t *raw, const st
     for (uint32_t p = 0; p < model->config.proposers; p++)
         lh_closed_proposer_steps(&step, p);
     tick(&step);
+    LH_ASSERT_LE(batch->count - before, model->max_successors);
 }

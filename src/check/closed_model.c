@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "check/closed_rules.h"
 
 static void init(const struct lh_model *model, uint8_t *ret_raw)
@@ -92,13 +93,32 @@ static void set_acceptor_domains(const struct lh_check_config *config, uint8_t *
     }
 }
 
+static uint32_t greater(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+// The most steps that a state may have, so that one byte numbers them. A ballot is either unused,
+// and may be started, or used, and its messages may be delivered.
 static uint32_t count_successors(const struct lh_check_config *config)
 {
     const uint32_t durations = (uint32_t)__builtin_popcount(config->durations);
-    const uint32_t per_message = 3u + config->extends;
-    return config->ballots * config->acceptors * per_message +
-           config->proposers * (config->ballots * durations + 8u + durations) +
-           config->acceptors * (5u + 8u) + 1u;
+    const bool any_release = (config->weaken & LH_WEAKEN_OWNER_ONLY_RELEASE) != 0;
+    const bool any_extend = (config->weaken & LH_WEAKEN_EXTEND_FOREIGN) != 0;
+    const uint32_t again = (config->weaken & LH_WEAKEN_BALLOT_REUSE) != 0;
+    const uint32_t rest_of_acceptor = 4 + 4; // crash, stop, forget, ceiling; replaced, four ways
+    const uint32_t rest_of_proposer = 6;     // in phase ACCEPTING; when idle no more than 3
+    uint32_t most = 0;
+    for (uint32_t used = 0; used <= config->ballots; used++) {
+        const uint32_t one = used == 0 ? 0 : 1; // ballot is recorded
+        const uint32_t deliveries =
+            2 * used + (any_release ? used : one) + (any_extend ? used : one) * config->extends;
+        const uint32_t idle = (config->ballots - used + again) * durations +
+                              (config->extends != 0 ? durations : 0) + 3;
+        most = greater(most, config->acceptors * (deliveries + rest_of_acceptor) +
+                                 config->proposers * greater(idle, rest_of_proposer) + 1);
+    }
+    return most;
 }
 
 bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *config)
@@ -129,6 +149,7 @@ bool lh_closed_model_open(struct lh_model *model, const struct lh_check_config *
     set_proposer_domains(config, layout->limit);
     set_acceptor_domains(config, layout->limit);
     model->max_successors = count_successors(config);
+    LH_ASSERT_LE(model->max_successors, UINT8_MAX);
     layout->values = LH_CLOSED_VALUES;
     if (lh_layout_open(layout, lh_closed_lanes(config), 0)) {
         lh_closed_fill_lanes(model);

@@ -274,7 +274,11 @@ bool lh_check_module_constant(enum lh_check_module module, size_t index, const c
             continue;
         *ret_name = constant->name;
         switch (constant->kind) {
-        case KIND_NUMBER: snprintf(ret_range, 64, "%d to %d", constant->min, constant->max); break;
+        case KIND_NUMBER:
+            snprintf(ret_range, 64, "%d to %d", constant->min,
+                     module == LH_CHECK_CLOSED && constant->max > CLOSED_LONGEST ? CLOSED_LONGEST
+                                                                                 : constant->max);
+            break;
         case KIND_FLAG: snprintf(ret_range, 64, "true or false"); break;
         case KIND_ACCEPTORS: snprintf(ret_range, 64, "as in 1,3, or none; all unless given"); break;
         case KIND_QUORUMS:

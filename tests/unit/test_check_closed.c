@@ -234,6 +234,26 @@ static void the_ceiling_is_raised_before_an_extend_is_answered(void **state)
            24);
 }
 
+// One byte numbers the steps of a state: even the greatest configuration has no more, and the
+// states that a short search meets have no more than was counted.
+static void steps_fit_into_a_byte(void **state)
+{
+    (void)state;
+    struct lh_model model;
+    struct lh_search_result result;
+    const struct lh_search_options options = {.threads = 1, .memory_bytes = UINT64_C(24) << 20};
+    struct lh_check_config config =
+        closed("Proposers=3", "Acceptors=5", "Ballots=5", "ProposerDurations=1,2,3,4,5,6,7",
+               "OneRoundRenewal=3", "IdleForget=true", "PromiseFloor=true", "CleanRestart=true",
+               "Ceiling=true", "AllowReplace=true", "AbandonRelease=true", "ballot-reuse",
+               "owner-only-release", "extend-foreign", NULL);
+    assert_true(lh_model_open(&model, &config));
+    assert_in_range(model.max_successors, 200, 255);
+    lh_search_run(&model, &options, &result);
+    assert_true(result.distinct > 1000);
+    lh_model_close(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +263,7 @@ int main(void)
         cmocka_unit_test(reductions_change_no_verdict),
         cmocka_unit_test(an_abandoned_attempt_is_released_only_if_fresh_and_over),
         cmocka_unit_test(the_ceiling_is_raised_before_an_extend_is_answered),
+        cmocka_unit_test(steps_fit_into_a_byte),
     };
     return cmocka_run_group_tests_name("check_closed", tests, NULL, NULL);
 }
