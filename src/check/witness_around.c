@@ -94,12 +94,7 @@ static bool activates_unsigned(uint64_t expires, uint64_t first, uint64_t second
 void lh_witness_unsigned_expiry_underflow(struct lh_witness_world *world)
 {
     const uint64_t margin = 500;
-    lh_witness_start(world, P1, 1, LH_WITNESS_AS_SHIPPED);
-    lh_witness_prepare(world, 1, A1);
-    lh_witness_prepare(world, 1, A2);
-    lh_witness_promise(world, 1, A1, LH_WITNESS_AS_SHIPPED);
-    lh_witness_promise(world, 1, A2, LH_WITNESS_AS_SHIPPED);
-    lh_witness_propose(world, 1, LH_WITNESS_AS_SHIPPED);
+    lh_witness_first_round(world, P1, 1, A1, A2);
     lh_witness_accept(world, 1, A1, LH_WITNESS_AS_SHIPPED);
     lh_witness_accept(world, 1, A2, LH_WITNESS_AS_SHIPPED);
     lh_witness_accepted(world, 1, A1, LH_WITNESS_AS_SHIPPED);

@@ -85,10 +85,7 @@ void lh_witness_duplicate_quorum_counting(struct lh_witness_world *world)
 // The answers to the attempt before the crash are still under way.
 void lh_witness_ballot_reuse_after_restart(struct lh_witness_world *world)
 {
-    lh_witness_start(world, P1, 1, SHIPPED);
-    prepare_both(world, 1);
-    promise_both(world, 1, SHIPPED);
-    lh_witness_propose(world, 1, SHIPPED);
+    lh_witness_first_round(world, P1, 1, A1, A2);
     accept_both(world, 1);
     lh_witness_crash_proposer(world, P1);
     lh_witness_wait_until(world, 2100);
@@ -105,10 +102,7 @@ void lh_witness_renewal_without_quorum(struct lh_witness_world *world)
 {
     lh_witness_win(world, P1, 1, A1, A2);
     lh_witness_wait_until(world, 1000);
-    lh_witness_start(world, P1, 2, SHIPPED);
-    prepare_both(world, 2);
-    promise_both(world, 2, SHIPPED);
-    lh_witness_propose(world, 2, SHIPPED);
+    lh_witness_first_round(world, P1, 2, A1, A2);
     lh_witness_accept(world, 2, A1, SHIPPED);
     lh_witness_accepted(world, 2, A1, LH_WITNESS_ONE_WILL_DO);
     lh_witness_wait_until(world, 2500);
@@ -117,10 +111,7 @@ void lh_witness_renewal_without_quorum(struct lh_witness_world *world)
 
 void lh_witness_stale_accept_overwrites_newer(struct lh_witness_world *world)
 {
-    lh_witness_start(world, P1, 1, SHIPPED);
-    prepare_both(world, 1);
-    promise_both(world, 1, SHIPPED);
-    lh_witness_propose(world, 1, SHIPPED);
+    lh_witness_first_round(world, P1, 1, A1, A2);
     lh_witness_wait_until(world, 100);
     lh_witness_win(world, P2, 2, A1, A2);
     lh_witness_wait_until(world, 200);
@@ -155,10 +146,7 @@ void lh_witness_late_promise_reuse(struct lh_witness_world *world)
 // Section 8 of the paper.
 void lh_witness_stale_owner_open(struct lh_witness_world *world)
 {
-    lh_witness_start(world, P1, 2, SHIPPED);
-    prepare_both(world, 2);
-    promise_both(world, 2, SHIPPED);
-    lh_witness_propose(world, 2, SHIPPED);
+    lh_witness_first_round(world, P1, 2, A1, A2);
     lh_witness_abandon(world, P1);
     lh_witness_crash_acceptor(world, A1, quarantine(world));
     lh_witness_crash_acceptor(world, A2, quarantine(world));

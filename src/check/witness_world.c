@@ -312,8 +312,8 @@ void lh_witness_crash_acceptor(struct lh_witness_world *world, unsigned a,
                    (long long)((quarantine.ns + LH_NS_PER_MS - 1) / LH_NS_PER_MS));
 }
 
-void lh_witness_win(struct lh_witness_world *world, unsigned p, unsigned ballot, unsigned a,
-                    unsigned b)
+void lh_witness_first_round(struct lh_witness_world *world, unsigned p, unsigned ballot, unsigned a,
+                            unsigned b)
 {
     lh_witness_start(world, p, ballot, LH_WITNESS_AS_SHIPPED);
     lh_witness_prepare(world, ballot, a);
@@ -321,6 +321,12 @@ void lh_witness_win(struct lh_witness_world *world, unsigned p, unsigned ballot,
     lh_witness_promise(world, ballot, a, LH_WITNESS_AS_SHIPPED);
     lh_witness_promise(world, ballot, b, LH_WITNESS_AS_SHIPPED);
     lh_witness_propose(world, ballot, LH_WITNESS_AS_SHIPPED);
+}
+
+void lh_witness_win(struct lh_witness_world *world, unsigned p, unsigned ballot, unsigned a,
+                    unsigned b)
+{
+    lh_witness_first_round(world, p, ballot, a, b);
     lh_witness_accept(world, ballot, a, LH_WITNESS_AS_SHIPPED);
     lh_witness_accept(world, ballot, b, LH_WITNESS_AS_SHIPPED);
     lh_witness_accepted(world, ballot, a, LH_WITNESS_AS_SHIPPED);

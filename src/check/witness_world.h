@@ -49,7 +49,10 @@ void lh_witness_crash_proposer(struct lh_witness_world *world, unsigned p);
 void lh_witness_crash_acceptor(struct lh_witness_world *world, unsigned a,
                                struct lh_duration quarantine);
 
-// Both rounds with acceptors a and b, nothing weakened.
+// Proposer p's first round with acceptors a and b, and its decision to propose; nothing weakened.
+void lh_witness_first_round(struct lh_witness_world *world, unsigned p, unsigned ballot, unsigned a,
+                            unsigned b);
+// Both rounds.
 void lh_witness_win(struct lh_witness_world *world, unsigned p, unsigned ballot, unsigned a,
                     unsigned b);
 
