@@ -17,6 +17,8 @@ prove:
 	tools/prove
 check-all: build
 	build/leasehold check --all --json --spill build >build/check-all.json
+bench: build
+	bench/run
 fuzz:
 	tools/install-packages build test
 	tools/build fuzz
@@ -25,4 +27,4 @@ install: build
 	tools/build install
 clean:
 	rm -rf build
-.PHONY: demo build test lint prove check-all fuzz install clean
+.PHONY: demo build test lint prove check-all bench fuzz install clean
