@@ -28,8 +28,8 @@ static void print_help(const struct lh_syntax *syntax)
     for (size_t i = 0; i < syntax->option_count; i++) {
         const struct lh_option *option = &syntax->options[i];
         char left[48];
-        snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
-                 option->argument ? option->argument : "");
+        snprintf(left, sizeof left, "%s%s%s%s", option->name[1] != '\0' ? "--" : "-", option->name,
+                 option->argument ? " " : "", option->argument ? option->argument : "");
         printf("  %-26s ", left);
         for (const char *at = option->help; *at != '\0'; at++) {
             putchar(*at);
@@ -108,10 +108,10 @@ static bool store(const struct lh_syntax *syntax, const struct lh_option *option
     return false;
 }
 
-// One `--name`, `--name=value` or `--name value`; moves *at to the last word it used.
+// One `--name`, `--name=value`, `--name value` or `-E value`; moves *at to the last word it used.
 static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, int *ret_exit)
 {
-    const char *name = argv[*at] + 2;
+    const char *name = argv[*at] + (argv[*at][1] == '-' ? 2 : 1);
     const char *equals = strchr(name, '=');
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
     const struct lh_option *option = find(syntax, name, size);
@@ -126,13 +126,21 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
     if (option->kind != LH_OPTION_FLAG && value == NULL) {
         value = argv[*at + 1];
         if (value == NULL) {
-            fprintf(stderr, "leasehold %s: --%s needs a value (%s)\n", syntax->command,
-                    option->name, option->argument);
+            fprintf(stderr, "leasehold %s: %s needs a value (%s)\n", syntax->command, argv[*at],
+                    option->argument);
             return wrong(syntax, ret_exit);
         }
         ++*at;
     }
     return store(syntax, option, value, ret_exit);
+}
+
+// A word that begins with one dash is one only if there is such a letter.
+static bool is_option(const struct lh_syntax *syntax, const char *word)
+{
+    if (word[0] != '-' || word[1] == '-')
+        return word[0] == '-';
+    return word[1] != '\0' && word[2] == '\0' && find(syntax, word + 1, 1) != NULL;
 }
 
 static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *parsed,
@@ -175,7 +183,7 @@ bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
             print_help(syntax);
             *ret_exit = LH_EXIT_OK;
             return false;
-        } else if (!options_ended && word[0] == '-' && word[1] == '-') {
+        } else if (!options_ended && is_option(syntax, word)) {
             if (!parse_option(syntax, argv, &at, ret_exit))
                 return false;
         } else if (!options_ended && word[0] == '-' && word[1] != '\0') {

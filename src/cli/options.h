@@ -1,5 +1,5 @@
 // The command line of one subcommand: a table of its options, read the same way everywhere. `--name
-// value` and `--name=value` are the same, options and positional arguments may come in any order,
+// value` and `--name=value` are the same, an option whose name is one letter is written `-E value`, options and positional arguments may come in any order,
 // `--` ends the options, and every command understands --help. What is wrong is said with the word
 // as it was typed, what is allowed and, for a slip of the finger, what was probably meant.
 #ifndef LH_CLI_OPTIONS_H
@@ -25,7 +25,7 @@ struct lh_option_duration {
 };
 
 struct lh_option {
-    const char *name; // without the dashes
+    const char *name; // without the dashes; one letter: has one dash
     enum lh_option_kind kind;
     void *value;          // left alone unless the option is given
     const char *argument; // what stands for the value in the help: "D", "TOKEN"; NULL for a flag

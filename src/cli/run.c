@@ -1,6 +1,8 @@
 // `leasehold run`: its command line. What it does is in run_loop.c.
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/output.h"
@@ -41,13 +43,50 @@ static bool check_times(const struct lh_option_duration *ttl, const struct lh_ru
     return false;
 }
 
+static bool read_code(struct lh_slice text, int *ret_code)
+{
+    int64_t code;
+    if (!lh_i64_parse(text, &code) || code < 0 || code > 255)
+        return false;
+    *ret_code = (int)code;
+    return true;
+}
+
+// -E N or -E N,M.
+static bool read_codes(const char *text, struct lh_run_codes *codes, int *ret_exit)
+{
+    if (text == NULL)
+        return true;
+    struct lh_slice first = lh_slice_of_string(text);
+    struct lh_slice second = {.size_bytes = 0};
+    const char *comma = strchr(text, ',');
+    if (comma != NULL) {
+        first.size_bytes = (size_t)(comma - text);
+        second = lh_slice_of_string(comma + 1);
+    }
+    if (read_code(first, &codes->not_acquired) &&
+        (comma == NULL || read_code(second, &codes->lost)))
+        return true;
+    fprintf(stderr,
+            "leasehold run: the exit codes '%s' of -E are refused: write one for 75, or two with a "
+            "comma for 75 and 76, from 0 to 255\n",
+            text);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
+
 int lh_run_command(int argc, char **argv)
 {
     struct lh_common_options common = {.json = false};
     struct lh_option_duration ttl = {.given = false};
     struct lh_option_duration wait = {.given = false};
     struct lh_option_duration kill_after = {.given = false};
+    struct lh_option_duration min_hold = {.given = false};
+    struct lh_run_codes codes = {LH_EXIT_NOT_ACQUIRED, LH_EXIT_LOST};
+    const char *moved_codes = NULL;
+    const char *on_lost = NULL;
     bool nonblock = false;
+    bool keep = false;
     const struct lh_option options[] = {
         {"ttl", LH_OPTION_DURATION, &ttl, "D",
          "how long one grant lasts, renewed at half of it: from 50ms (on quiet\n"
@@ -58,6 +97,16 @@ int lh_run_command(int argc, char **argv)
          "(without a quorum: with 69 after --timeout)"},
         {"kill-after", LH_OPTION_WAIT, &kill_after, "D",
          "SIGTERM so long before the end (default: 5s, at most a quarter of the TTL)"},
+        {"keep", LH_OPTION_FLAG, &keep, NULL,
+         "after a loss wait for the lease and run COMMAND again; without --wait\n"
+         "a missing quorum is waited for, too"},
+        {"on-lost", LH_OPTION_TEXT, &on_lost, "HOOK",
+         "a line for /bin/sh, run once after each loss when the command has ended,\n"
+         "without a lease but with its LEASEHOLD_TOKEN and the others"},
+        {"min-hold", LH_OPTION_WAIT, &min_hold, "D",
+         "hold the lease for so long even if the command ends sooner"},
+        {"E", LH_OPTION_TEXT, &moved_codes, "N[,M]",
+         "exit with N instead of 75 if it was not acquired, M instead of 76 if lost"},
         {"connect", LH_OPTION_TEXT, &common.connect, "ENDPOINT[,..]",
          "where daemons are (default $LEASEHOLD_CONNECT, then unix:/run/leasehold/client.sock)"},
         {"timeout", LH_OPTION_DURATION, &common.timeout, "D",
@@ -66,7 +115,7 @@ int lh_run_command(int argc, char **argv)
     };
     const struct lh_syntax syntax = {
         .command = "run",
-        .arguments = "NAME [--ttl D] [--wait D | --nonblock] [--kill-after D] [--] COMMAND [ARGS]",
+        .arguments = "NAME [options] [--] COMMAND [ARGS]",
         .about = about,
         .positionals_least = 1,
         .positionals_most = 1,
@@ -80,7 +129,8 @@ int lh_run_command(int argc, char **argv)
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_session_name("run", parsed.positionals[0], &lease, &exit_code) ||
-        !lh_options_one_wait("run", nonblock, &wait, &exit_code))
+        !lh_options_one_wait("run", nonblock, &wait, &exit_code) ||
+        !read_codes(moved_codes, &codes, &exit_code))
         return exit_code;
     struct lh_run_plan plan = {
         .command = parsed.command,
@@ -89,6 +139,10 @@ int lh_run_command(int argc, char **argv)
         .patience = lh_session_patience(&common, &wait),
         .kill_after = kill_after.value,
         .kill_after_given = kill_after.given,
+        .min_hold = min_hold.value,
+        .keep = keep,
+        .on_lost = on_lost,
+        .codes = &codes,
     };
     lh_holder_make(lease.holder); // never chosen by the user: two wrappers must not be one holder
     if (!check_times(&ttl, &plan, &exit_code) ||

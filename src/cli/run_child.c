@@ -142,6 +142,16 @@ void lh_child_look(struct lh_child *child)
     child->gone = child->guardian == 0 && found.living == 0 && !group_lives;
 }
 
+void lh_child_start_hook(struct lh_child *child, const char *hook, const struct lh_holding *lease,
+                         const struct lh_inherited *inherited)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        lh_become_hook(hook, lease, inherited);
+    child->guardian = pid > 0 ? pid : 0;
+}
+
 void lh_child_close(struct lh_child *child)
 {
     if (child->terminal)

@@ -15,7 +15,7 @@
 #include "os/error.h"
 
 struct lh_child {
-    pid_t guardian;     // 0: none was started, or it was reaped
+    pid_t guardian;     // or the hook that it became; 0: none was started, or it was reaped
     int channel;        // to it; -1: closed
     pid_t pid;          // the command, also its process group; 0: not started
     int failure;        // why not: errno
@@ -46,6 +46,10 @@ void lh_child_replace_guardian(struct lh_child *child);
 // Takes note of what the guardian reports and of what has ended. If the guardian is gone, kills what
 // it left.
 void lh_child_look(struct lh_child *child);
+
+// Starts the hook of --on-lost in the place of a guardian that cannot.
+void lh_child_start_hook(struct lh_child *child, const char *hook, const struct lh_holding *lease,
+                         const struct lh_inherited *inherited);
 
 // Takes the terminal back.
 void lh_child_close(struct lh_child *child);

@@ -300,5 +300,8 @@ _Noreturn void lh_guardian_main(const struct lh_guardian_plan *plan, int channel
         wait_for_event(&guardian);
     }
     report(&guardian, (struct lh_guardian_report){.kind = LH_GUARDIAN_GONE});
-    _exit(LH_EXIT_OK);
+    if (plan->on_lost == NULL || !guardian.lost)
+        _exit(LH_EXIT_OK);
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
+    lh_become_hook(plan->on_lost, plan->lease, plan->inherited);
 }

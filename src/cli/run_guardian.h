@@ -15,6 +15,9 @@
 //     wrapper's children, and the wrapper kills that (run_child.h);
 //   - guardian stopped: the wrapper kills it before the deadline, which comes to the same.
 //
+// Its last act after a loss is to become the hook of --on-lost: so the hook runs after the command has
+// ended, once, and even if the wrapper is gone.
+//
 // What must stay true: orders carry instants, never durations, so one that waited while either was
 // stopped prolongs nothing; waiting orders are taken before the clock is read; once the end has
 // begun no order puts it off.
@@ -34,7 +37,8 @@ struct lh_guardian_plan {
     const struct lh_inherited *inherited;
     struct lh_run_schedule schedule;
     struct lh_duration kill_after;
-    bool terminal; // the command becomes the terminal's foreground group
+    const char *on_lost; // NULL: no hook
+    bool terminal;       // the command becomes the terminal's foreground group
 };
 
 enum lh_guardian_order_kind {

@@ -23,6 +23,7 @@
 // How long a release may take, unless the lease ends before, until it is left to end by itself.
 #define RELEASE_PATIENCE_NS (1 * LH_NS_PER_S)
 #define LOOK_MS 5
+#define PAUSE_MS 1000            // --keep: before a quorum is asked for again
 #define STRAYS_PATIENCE_MS 10000 // after the lease has ended
 
 static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -33,7 +34,10 @@ enum phase {
     RUNNING,   // the command runs, the lease is renewed
     ENDING,    // the lease is lost or nearly over: the command is being ended
     SWEEPING,  // the command ended, others that it started have not
+    HOLDING,   // everything ended; the lease is renewed until --min-hold is over
     RELEASING, // everything ended
+    LEAVING,   // the hook of --on-lost still runs
+    PAUSING,   // --keep: no quorum, to be asked again soon
     FINISHED,
 };
 
@@ -47,11 +51,16 @@ struct run {
     struct lh_duration kill_after;
     struct lh_run_schedule schedule;
     enum phase phase;
-    bool lost;         // the command is being ended because of the lease
-    bool gone;         // the daemon said that the lease is not ours any more
-    bool failed;       // the guardian was killed, and the command with it
-    bool beyond_reach; // it was said that something cannot be signalled
-    bool outlived;     // it was said that the command outlives the lease
+    bool lost;                     // the command is being ended because of the lease
+    bool gone;                     // the daemon said that the lease is not ours any more
+    bool failed;                   // the guardian was killed, and the command with it
+    bool beyond_reach;             // it was said that something cannot be signalled
+    bool outlived;                 // it was said that the command outlives the lease
+    bool hooked;                   // --on-lost was run by ourselves
+    bool told;                     // --keep: it was said that there is no quorum
+    bool asked_to_end;             // by a signal
+    struct lh_instant hold_until;  // --min-hold
+    struct lh_instant pause_until; // PAUSING
     int exit_code;
     int signal_fd;
     int timer_fd;
@@ -150,31 +159,73 @@ static void begin_release(struct run *run)
     lh_errand_release(&run->call, run->client, run->lease, patience);
 }
 
+static struct lh_run_codes codes(const struct run *run)
+{
+    static const struct lh_run_codes usual = {LH_EXIT_NOT_ACQUIRED, LH_EXIT_LOST};
+    return run->plan->codes != NULL ? *run->plan->codes : usual;
+}
+
 // Once the command was ended because of the lease, its own code says nothing, however it ended.
 static int code_of_command(const struct run *run)
 {
     if (run->lost)
-        return LH_EXIT_LOST;
+        return codes(run).lost;
     return run->failed ? LH_EXIT_INTERNAL : run->child.exit_code;
-}
-
-// The command and its group have ended.
-static void command_ended(struct run *run)
-{
-    lh_child_close(&run->child);
-    run->exit_code = code_of_command(run);
-    if (run->gone || !lh_holding_valid(run->lease)) {
-        finish(run, run->exit_code);
-        return;
-    }
-    begin_release(run);
 }
 
 static void begin_acquire(struct run *run)
 {
     run->calling = true;
+    run->hold_until = LH_PAST;
     lh_errand_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
                       run->plan->patience);
+}
+
+// Under another holder, or a daemon that has not noticed the loss would hand the old lease back.
+static void start_over(struct run *run)
+{
+    say(run, "is waited for again");
+    lh_holder_make(run->lease->holder);
+    run->lease->token = 0;
+    run->lease->ttl = (struct lh_duration){0};
+    run->lease->deadline = LH_PAST;
+    run->child = (struct lh_child){.channel = -1};
+    run->lost = run->gone = run->beyond_reach = run->outlived = run->hooked = false;
+    run->phase = ACQUIRING;
+    begin_acquire(run);
+}
+
+// The command has ended and the lease is let go or over. What remains is the hook, and --keep.
+static void conclude(struct run *run)
+{
+    struct lh_child *child = &run->child;
+    bool by_guardian = child->lost && !child->guardian_lost;
+    if (run->lost && run->plan->on_lost != NULL && !by_guardian && !run->hooked) {
+        run->hooked = true;
+        lh_child_start_hook(child, run->plan->on_lost, run->lease, &run->inherited);
+    }
+    if (run->lost && run->plan->on_lost != NULL && child->guardian != 0)
+        run->phase = LEAVING;
+    else if (run->lost && run->plan->keep && !run->asked_to_end)
+        start_over(run);
+    else
+        finish(run, run->exit_code);
+}
+
+// The command and everything that it started has ended.
+static void command_ended(struct run *run)
+{
+    lh_child_close(&run->child);
+    run->exit_code = code_of_command(run);
+    if (run->gone || !lh_holding_valid(run->lease)) {
+        conclude(run);
+    } else if (run->lost || run->failed || run->asked_to_end ||
+               !lh_before(lh_clock_now(), run->hold_until)) {
+        begin_release(run);
+    } else {
+        run->phase = HOLDING;
+        schedule_from_lease(run);
+    }
 }
 
 // An answer that comes after the command was told to end is of no use: the patience ends there.
@@ -214,6 +265,9 @@ static void acquired(struct run *run)
         return;
     }
     struct lh_duration left = lh_left(lh_clock_now(), run->lease->deadline);
+    run->told = false;
+    if (run->call.verb == LH_ERRAND_ACQUIRE)
+        run->hold_until = lh_after(lh_clock_now(), run->plan->min_hold);
     if (left.ns < run->lease->ttl.ns / 2 && run->call.verb == LH_ERRAND_ACQUIRE) {
         begin_renewal(run);
         return;
@@ -226,6 +280,7 @@ static void acquired(struct run *run)
         .inherited = &run->inherited,
         .schedule = run->schedule,
         .kill_after = run->kill_after,
+        .on_lost = run->plan->on_lost,
     };
     if (!lh_child_start(&guardian, &run->child, &error)) {
         say(run, "was granted, but %s", error.text);
@@ -236,6 +291,27 @@ static void acquired(struct run *run)
     run->phase = RUNNING;
 }
 
+// Who keeps on waiting waits for a quorum as well, and says so once.
+static void no_quorum(struct run *run)
+{
+    bool keep = run->plan->keep && run->plan->wait.ns == LH_WAIT_FOREVER.ns;
+    if (!run->told) {
+        say(run, "was not acquired: %s: %s", lh_session_cause(run->call.trouble.reach),
+            run->call.trouble.error.text);
+        lh_session_hint("run", run->client, run->call.trouble.reach);
+    }
+    run->told = keep;
+    run->exit_code = LH_EXIT_NO_QUORUM;
+    if (keep) {
+        run->phase = PAUSING;
+        run->pause_until = lh_after(lh_clock_now(), lh_ms(PAUSE_MS));
+    } else if (run->lease->token > 0) { // granted late, and not renewed
+        begin_release(run);
+    } else {
+        finish(run, run->exit_code);
+    }
+}
+
 static void not_acquired(struct run *run, enum lh_errand_result result)
 {
     char text[LH_HELD_TEXT_BYTES];
@@ -244,21 +320,13 @@ static void not_acquired(struct run *run, enum lh_errand_result result)
     case LH_ERRAND_LOST:
         lh_held_text(&run->call.answer, text);
         say(run, "was not acquired: %s", text);
-        finish(run, LH_EXIT_NOT_ACQUIRED);
+        finish(run, codes(run).not_acquired);
         break;
     case LH_ERRAND_REFUSED:
         say(run, "was refused: %s", run->call.trouble.error.text);
         finish(run, LH_EXIT_USAGE);
         break;
-    default:
-        say(run, "was not acquired: %s: %s", lh_session_cause(run->call.trouble.reach),
-            run->call.trouble.error.text);
-        lh_session_hint("run", run->client, run->call.trouble.reach);
-        run->exit_code = LH_EXIT_NO_QUORUM;
-        if (run->lease->token > 0) // granted late, and not renewed
-            begin_release(run);
-        else
-            finish(run, run->exit_code);
+    default: no_quorum(run);
     }
 }
 
@@ -279,6 +347,24 @@ static void renewed(struct run *run, enum lh_errand_result result)
     }
 }
 
+// The command has its result; what --min-hold asks for cannot be kept.
+static void hold_ended(struct run *run, const char *why)
+{
+    say(run, "could not be held until --min-hold is over: %s", why);
+    finish(run, run->exit_code);
+}
+
+static void held_on(struct run *run, enum lh_errand_result result)
+{
+    switch (result) {
+    case LH_ERRAND_GRANTED: schedule_from_lease(run); break;
+    case LH_ERRAND_LOST:
+        hold_ended(run, run->call.answer.reason[0] ? run->call.answer.reason : "it is lost");
+        break;
+    default: hold_ended(run, run->call.trouble.error.text); break;
+    }
+}
+
 static void advance_call(struct run *run)
 {
     enum lh_errand_result result = lh_errand_advance(&run->call);
@@ -286,19 +372,37 @@ static void advance_call(struct run *run)
         return;
     run->calling = false;
     if (run->phase == RELEASING)
-        finish(run, run->exit_code);
+        conclude(run);
     else if (run->phase == RUNNING)
         renewed(run, result);
+    else if (run->phase == HOLDING)
+        held_on(run, result);
     else if (result == LH_ERRAND_GRANTED)
         acquired(run);
     else
         not_acquired(run, result);
 }
 
-// The two ends that the clock brings, before anything that arrived is looked at.
+static void apply_hold(struct run *run, struct lh_instant now)
+{
+    if (!lh_holding_valid(run->lease))
+        hold_ended(run, "it was not renewed in time");
+    else if (!lh_before(now, run->hold_until))
+        begin_release(run);
+    else if (!run->calling && !lh_before(now, run->schedule.renew))
+        begin_renewal(run);
+}
+
+// What the clock brings, before anything that arrived is looked at.
 static void apply_schedule(struct run *run)
 {
     struct lh_instant now = lh_clock_now();
+    if (run->phase == HOLDING)
+        apply_hold(run, now);
+    if (run->phase == PAUSING && !lh_before(now, run->pause_until)) {
+        run->phase = ACQUIRING;
+        begin_acquire(run);
+    }
     if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
         return;
     if (run->phase == RUNNING && !lh_before(now, run->schedule.terminate))
@@ -370,6 +474,11 @@ static void command_not_started(struct run *run)
 
 static void look_at_child(struct run *run)
 {
+    if (run->phase == LEAVING) {
+        lh_child_look(&run->child);
+        if (run->child.guardian == 0)
+            conclude(run);
+    }
     if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
         return;
     lh_child_look(&run->child);
@@ -405,6 +514,35 @@ static void give_up(struct run *run, int exit_code)
     finish(run, exit_code);
 }
 
+static void take_signal(struct run *run, int signal)
+{
+    bool end = signal != SIGUSR1 && signal != SIGUSR2;
+    run->asked_to_end = run->asked_to_end || end;
+    switch (run->phase) {
+    case RUNNING:
+    case ENDING:
+    case SWEEPING: lh_child_signal(&run->child, signal); break;
+    case LEAVING:
+        if (end && run->child.guardian > 0)
+            kill(run->child.guardian, signal);
+        break;
+    case ACQUIRING:
+    case PAUSING:
+        if (end)
+            give_up(run, LH_EXIT_SIGNAL + signal);
+        break;
+    case HOLDING:
+        if (end)
+            begin_release(run);
+        break;
+    case RELEASING:
+        if (end)
+            finish(run, run->exit_code);
+        break;
+    case FINISHED: break;
+    }
+}
+
 static void take_signals(struct run *run)
 {
     struct signalfd_siginfo info;
@@ -412,13 +550,7 @@ static void take_signals(struct run *run)
         int signal = (int)info.ssi_signo;
         if (signal == SIGCHLD)
             continue;
-        if (run->phase == RUNNING || run->phase == ENDING || run->phase == SWEEPING) {
-            lh_child_signal(&run->child, signal);
-        } else if (run->phase == ACQUIRING && signal != SIGUSR1 && signal != SIGUSR2) {
-            give_up(run, LH_EXIT_SIGNAL + signal);
-        } else if (run->phase == RELEASING && signal != SIGUSR1 && signal != SIGUSR2) {
-            finish(run, run->exit_code);
-        }
+        take_signal(run, signal);
     }
 }
 
@@ -439,6 +571,13 @@ static struct lh_instant next_wake(const struct run *run)
         if (!run->calling)
             wake = lh_earlier(wake, run->schedule.renew);
     }
+    if (run->phase == HOLDING) {
+        wake = lh_earlier(wake, lh_earlier(run->hold_until, run->lease->deadline));
+        if (!run->calling)
+            wake = lh_earlier(wake, run->schedule.renew);
+    }
+    if (run->phase == PAUSING)
+        wake = run->pause_until;
     if (run->phase != RUNNING && run->phase != ENDING && run->phase != SWEEPING)
         return wake;
     if (run->child.guardian_lost)

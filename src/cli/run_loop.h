@@ -16,6 +16,11 @@
 
 #include "client/drive.h"
 
+struct lh_run_codes {
+    int not_acquired;
+    int lost;
+};
+
 struct lh_run_plan {
     char **command;                // ends in NULL
     struct lh_duration ttl;        // 0: the daemon's default
@@ -23,6 +28,10 @@ struct lh_run_plan {
     struct lh_duration patience;   // without a quorum
     struct lh_duration kill_after; // 0 and !kill_after_given: by the TTL
     bool kill_after_given;
+    struct lh_duration min_hold;      // since it was acquired, even if the command ends before
+    bool keep;                        // after a loss wait for it and run the command again
+    const char *on_lost;              // a line for /bin/sh after a loss; NULL: none
+    const struct lh_run_codes *codes; // NULL: 75 and 76
 };
 
 // Runs the plan for lease->name and lease->holder; returns the exit code. Reasons go to standard

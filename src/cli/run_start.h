@@ -31,4 +31,9 @@ void lh_inherited_restore(const struct lh_inherited *inherited);
 pid_t lh_start_command(char **argv, const struct lh_holding *lease,
                        const struct lh_inherited *inherited, bool terminal);
 
+// Becomes the hook of --on-lost, a line for /bin/sh, with the lease in its environment; what it
+// prints goes to standard error.
+_Noreturn void lh_become_hook(const char *hook, const struct lh_holding *lease,
+                              const struct lh_inherited *inherited);
+
 #endif
