@@ -14,33 +14,35 @@
 
 #define REAP_MOST 64 // at one look: the schedule must have its turn, and the next is soon
 
-bool lh_child_start(struct lh_guardian_plan *plan, struct lh_child *ret_child,
-                    struct lh_error *error)
+bool lh_child_start(struct lh_guardian_plan *plan, struct lh_child *child, struct lh_error *error)
 {
     int channel[2];
-    struct lh_child child = {.pid = 0};
+    *child = (struct lh_child){.channel = -1, .family = {.cgroup = &child->cgroup}};
     plan->terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    child.terminal = plan->terminal;
+    plan->cgroup = &child->cgroup;
+    child->terminal = plan->terminal;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    lh_family_spare_children(&child.family); // who executed us may have had some
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0)
-        return lh_error_set(error, "cannot make a channel to a guardian: %s", strerror(errno));
-    fflush(NULL);
-    child.guardian = fork();
-    if (child.guardian < 0) {
-        lh_error_set(error, "cannot start a process: %s", strerror(errno));
-        close(channel[0]);
-        close(channel[1]);
+    lh_family_spare_children(&child->family); // who executed us may have had some
+    lh_cgroup_make(&child->cgroup);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0) {
+        lh_error_set(error, "cannot make a channel to a guardian: %s", strerror(errno));
+        lh_cgroup_close(&child->cgroup);
         return false;
     }
-    if (child.guardian == 0) {
+    fflush(NULL);
+    child->guardian = fork();
+    if (child->guardian == 0) {
         close(channel[0]);
         lh_guardian_main(plan, channel[1]);
     }
+    child->channel = channel[0];
     close(channel[1]);
-    child.channel = channel[0];
-    *ret_child = child;
-    return true;
+    if (child->guardian > 0)
+        return true;
+    lh_error_set(error, "cannot start a process: %s", strerror(errno));
+    child->guardian = 0;
+    lh_child_close(child);
+    return false;
 }
 
 static void order(struct lh_child *child, const struct lh_guardian_order *order)
@@ -160,4 +162,5 @@ void lh_child_close(struct lh_child *child)
     if (child->channel >= 0)
         close(child->channel);
     child->channel = -1;
+    lh_cgroup_close(&child->cgroup);
 }

@@ -132,6 +132,8 @@ struct lh_family_found lh_family_signal(const struct lh_family *family, int sign
     struct list list = {.count = 0};
     struct lh_family_found found = {.blind = !is_our_proc()};
     bool group_done = false;
+    if (signal == SIGKILL)
+        lh_cgroup_kill(family->cgroup);
     if (!found.blind)
         found.blind = !append_children(family, getpid(), &list);
     if (found.blind && family->group > 0)

@@ -13,10 +13,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "cli/run_cgroup.h"
+
 #define LH_FAMILY_SPARED_MOST 64
 
 struct lh_family {
-    pid_t group; // the command's process group, which the kernel signals as one
+    const struct lh_cgroup *cgroup; // the command's; SIGKILL goes there, too
+    pid_t group;                    // the command's process group, which the kernel signals as one
     pid_t spared[LH_FAMILY_SPARED_MOST]; // children that are not to be touched, nor what is below
     size_t spared_count;
 };

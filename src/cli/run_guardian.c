@@ -210,7 +210,8 @@ static void close_others(const struct guardian *guardian)
     }
     for (unsigned first = STDERR_FILENO + 1;;) {
         unsigned next = ~0U; // the first of ours from `first` on
-        const int kept[] = {guardian->channel, guardian->signal_fd, guardian->timer_fd};
+        const int kept[] = {guardian->channel, guardian->signal_fd, guardian->timer_fd,
+                            guardian->plan->cgroup->kill};
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
             if (kept[i] > STDERR_FILENO && (unsigned)kept[i] >= first && (unsigned)kept[i] < next)
                 next = (unsigned)kept[i];
@@ -250,7 +251,7 @@ static bool start(struct guardian *guardian)
         return false;
     }
     guardian->command =
-        lh_start_command(plan->command, plan->lease, plan->inherited, plan->terminal);
+        lh_start_command(plan->command, plan->lease, plan->inherited, plan->cgroup, plan->terminal);
     guardian->family.group = guardian->command;
     return guardian->command > 0;
 }
@@ -280,6 +281,7 @@ _Noreturn void lh_guardian_main(const struct lh_guardian_plan *plan, int channel
         .plan = plan,
         .schedule = plan->schedule,
         .channel = channel,
+        .family = {.cgroup = plan->cgroup},
         .kill_again = {KILL_AGAIN_FIRST_NS},
     };
     if (!start(&guardian)) {
@@ -299,6 +301,8 @@ _Noreturn void lh_guardian_main(const struct lh_guardian_plan *plan, int channel
         apply_schedule(&guardian);
         wait_for_event(&guardian);
     }
+    plan->cgroup->join = -1; // was closed with the others
+    lh_cgroup_close(plan->cgroup);
     report(&guardian, (struct lh_guardian_report){.kind = LH_GUARDIAN_GONE});
     if (plan->on_lost == NULL || !guardian.lost)
         _exit(LH_EXIT_OK);

@@ -37,8 +37,9 @@ struct lh_guardian_plan {
     const struct lh_inherited *inherited;
     struct lh_run_schedule schedule;
     struct lh_duration kill_after;
-    const char *on_lost; // NULL: no hook
-    bool terminal;       // the command becomes the terminal's foreground group
+    const char *on_lost;      // NULL: no hook
+    struct lh_cgroup *cgroup; // the command's
+    bool terminal;            // the command becomes the terminal's foreground group
 };
 
 enum lh_guardian_order_kind {

@@ -189,7 +189,7 @@ static void start_over(struct run *run)
     run->lease->token = 0;
     run->lease->ttl = (struct lh_duration){0};
     run->lease->deadline = LH_PAST;
-    run->child = (struct lh_child){.channel = -1};
+    run->child = (struct lh_child){.channel = -1, .cgroup = {.join = -1, .kill = -1}};
     run->lost = run->gone = run->beyond_reach = run->outlived = run->hooked = false;
     run->phase = ACQUIRING;
     begin_acquire(run);
@@ -468,6 +468,7 @@ static void command_not_started(struct run *run)
     say(run, "was granted, but the command was not started: %s",
         run->child.failure == ETIME ? "the lease was used up by then"
                                     : strerror(run->child.failure));
+    lh_child_close(&run->child);
     run->exit_code = LH_EXIT_INTERNAL;
     begin_release(run);
 }
@@ -632,7 +633,7 @@ int lh_run_loop(const struct lh_run_plan *plan, struct lh_channel *client, struc
                       .client = client,
                       .lease = lease,
                       .phase = ACQUIRING,
-                      .child = {.channel = -1}};
+                      .child = {.channel = -1, .cgroup = {.join = -1, .kill = -1}}};
     if (!open_descriptors(&run)) {
         say(&run, "was not asked for: no descriptor for signals or timers: %s", strerror(errno));
         finish(&run, LH_EXIT_INTERNAL);

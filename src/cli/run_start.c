@@ -43,12 +43,14 @@ static void export_lease(const struct lh_holding *lease)
 
 // In the new process. Does not return.
 static _Noreturn void become(char **argv, const struct lh_holding *lease,
-                             const struct lh_inherited *inherited, bool terminal, pid_t parent)
+                             const struct lh_inherited *inherited, const struct lh_cgroup *cgroup,
+                             bool terminal, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(LH_EXIT_INTERNAL); // it died before the kernel was told
     setpgid(0, 0);
+    lh_cgroup_join(cgroup);
     if (terminal)
         tcsetpgrp(STDIN_FILENO, getpid()); // SIGTTOU is still blocked
     lh_inherited_restore(inherited);
@@ -61,12 +63,13 @@ static _Noreturn void become(char **argv, const struct lh_holding *lease,
 }
 
 pid_t lh_start_command(char **argv, const struct lh_holding *lease,
-                       const struct lh_inherited *inherited, bool terminal)
+                       const struct lh_inherited *inherited, const struct lh_cgroup *cgroup,
+                       bool terminal)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        become(argv, lease, inherited, terminal, parent);
+        become(argv, lease, inherited, cgroup, terminal, parent);
     if (pid > 0)
         setpgid(pid, pid); // both sides do it: neither may go on before it is done
     return pid;

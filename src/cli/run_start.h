@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cli/run_cgroup.h"
 #include "client/drive.h"
 
 // What the wrapper found at its start and changes for itself: the command finds it as it was.
@@ -25,11 +26,12 @@ struct lh_inherited {
 void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked);
 void lh_inherited_restore(const struct lh_inherited *inherited);
 
-// Forks and executes argv; with `terminal` as the terminal's foreground group. A command that cannot
+// Forks and executes argv, in the control group if there is one; with `terminal` as the terminal's foreground group. A command that cannot
 // be executed says so on standard error and exits with 126 or 127 as any command may. -1 with errno
 // if there was no process for it. SIGTTOU is blocked.
 pid_t lh_start_command(char **argv, const struct lh_holding *lease,
-                       const struct lh_inherited *inherited, bool terminal);
+                       const struct lh_inherited *inherited, const struct lh_cgroup *cgroup,
+                       bool terminal);
 
 // Becomes the hook of --on-lost, a line for /bin/sh, with the lease in its environment; what it
 // prints goes to standard error.

@@ -3,7 +3,7 @@
 # The guardian of `leasehold run`: the command and all that it started is dead before another starts, whichever of wrapper,
 # guardian, daemon and network fails first, and however the command hides.
 . "$(dirname "$0")/lib.sh"
-plan 44
+plan 51
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=5s; done
@@ -118,3 +118,30 @@ check 'a command that forks on and on' eventually 5 eval '[ $(pgrep -cx sleep) -
 signal 1 STOP
 check 'is ended with all of it, in time' eval 'ended bomb 76 && ! pgrep -x sleep && ! says bomb "has ended"'
 signal 1 CONT
+
+# --- a delegated control group: even what became another user's is dead in time ---
+nobody=(setpriv --reuid 65534 --clear-groups --inh-caps +setuid --ambient-caps +setuid)
+group=$(awk '/ - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/$(basename "$dir")
+trap 'end_everything; rmdir "$group" 2>/dev/null' EXIT
+if "${nobody[@]}" setpriv --reuid 0 true 2>/dev/null && mkdir "$group" 2>/dev/null && [ -e "$group/cgroup.kill" ] &&
+    chown 65534 "$group" "$group/cgroup.procs"; then
+    cp "$leasehold" "$tools/beat" /run && touch /run/1.sock && mount --bind "$dir/1.sock" /run/1.sock && chmod 666 /run/1.sock
+    (
+        echo 0 >"$group/cgroup.procs"
+        exec "${nobody[@]}" /run/leasehold run rooted --ttl 2s --connect /run/1.sock -- \
+            setpriv --reuid 0 /run/beat "$dir/rooted.beats"
+    ) >"$dir/first.log" 2>&1 &
+    pid[first]=$!
+    check 'a command that became root runs in a group of its own' eventually 5 eval '
+        beats rooted && grep -qx "$(pgrep -x beat)" "$group"/leasehold-run-*/cgroup.procs'
+    token=$(token_of rooted)
+    hold second rooted 1s 2
+    check 'its lease is revoked' exits 0 1 revoke rooted
+    check 'it is dead before the next starts' taken_over rooted "$token"
+    check 'the loss is told' ended first 76
+    check 'without a word that it outlived the lease' not says first 'still runs'
+    check 'the group is removed' not ls "$group"/leasehold-run-* 2>/dev/null
+    check 'nothing is left' over
+else
+    for ((n = 0; n < 7; n++)); do skip 'a delegated control group' 'there is none, or one user only'; done
+fi
