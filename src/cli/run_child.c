@@ -69,14 +69,6 @@ void lh_child_end(struct lh_child *child, struct lh_run_schedule schedule)
     order(child, &(struct lh_guardian_order){.kind = LH_GUARDIAN_END, .schedule = schedule});
 }
 
-void lh_child_replace_guardian(struct lh_child *child)
-{
-    if (child->guardian <= 0 || child->replaced)
-        return;
-    child->replaced = true;
-    kill(child->guardian, SIGKILL);
-}
-
 static void take_report(struct lh_child *child, const struct lh_guardian_report *report)
 {
     child->lost = child->lost || report->lost;
@@ -113,6 +105,15 @@ static void take_reports(struct lh_child *child)
             child->guardian_lost = !child->gone;
         }
     }
+}
+
+void lh_child_replace_guardian(struct lh_child *child)
+{
+    take_reports(child); // it may be the hook by now
+    if (child->guardian <= 0 || child->replaced || child->gone)
+        return;
+    child->replaced = true;
+    kill(child->guardian, SIGKILL);
 }
 
 // The guardian, and what a killed one left us.

@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as `leasehold run` is concerned, and
 # the options that answer it: --keep, --on-lost, --min-hold, -E.
 . "$(dirname "$0")/lib.sh"
-plan 40
+plan 44
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=30s; done
@@ -39,6 +39,16 @@ check 'all serve' serving 1 2 3
 
 check 'scenario 23: exit 3' exits 3 1 run n -- sh -c 'exit 3'
 
+# --- eight wrappers of `true` in a row, each waiting for the one before ---
+eight() {
+    local i
+    for i in 1 2 3 4 5 6 7 8; do wrap "eight$i" $((i % 3 + 1)) eight -- true; done
+    for i in 1 2 3 4 5 6 7 8; do wait "${pid[eight$i]}" || return 1; done
+}
+from=$(now_ms)
+check 'eight wrappers of true take their turns' eight
+echo "# in $(($(now_ms) - from)) ms"
+
 # --- scenario 25 ---
 hook='echo "$LEASEHOLD_NAME $LEASEHOLD_TOKEN $LEASEHOLD_TTL_MS $LEASEHOLD_HOLDER"'
 wrap hooked 1 hooked --ttl 1s --on-lost "$hook >>$dir/hooked" -- "$tools/beat" "$dir/hooked.beats"
@@ -58,6 +68,12 @@ cut_off 1
 check 'the hook runs then, too, and is waited for' eval 'ended hooked 76 && lines hooked 3'
 heal
 check 'all serve' serving 1 2 3
+wrap slow 1 slow --ttl 1s --on-lost "echo >>$dir/slow.hooks; sleep 1; echo >>$dir/slow.hooks" -- "$tools/beat" "$dir/slow.beats"
+check 'a command with a slow hook runs' eventually 5 beats slow
+kill -STOP "${pid[slow]}"
+check 'its wrapper stopped, the hook begins' eventually 5 lines slow.hooks 1
+kill -CONT "${pid[slow]}"
+check 'a wrapper that goes on lets it end, and starts no other' eval 'ended slow 76 && lines slow.hooks 2'
 
 # --- scenario 26 ---
 wrap hard 1 hard --ttl 2s -- "$tools/beat" "$dir/hard.beats"
