@@ -115,20 +115,77 @@ static void print_peers(const struct lh_resp_value *peers)
     lh_table_close(&table);
 }
 
+static bool has(const struct lh_resp_value *map, const char *key)
+{
+    return lh_resp_get(map, key) != NULL;
+}
+
+// "-12.300 .. 4.500": microseconds as milliseconds, parts per billion as parts per million.
+static void add_interval(struct lh_table *table, const struct lh_resp_value *map, const char *least,
+                         const char *most)
+{
+    if (has(map, least))
+        lh_table_add(table, "%.3f .. %.3f", (double)integer(map, least) / 1000.0,
+                     (double)integer(map, most) / 1000.0);
+    else
+        lh_table_add(table, "-");
+}
+
+static void print_clocks(const struct lh_resp_value *reply)
+{
+    static const char *const headings[] = {"PEER", "RATE ppm", "MARGIN ppm", "OFFSET ms"};
+    const struct lh_resp_value *peers = lh_resp_get(reply, "peers");
+    const struct lh_resp_value *clocks = lh_resp_get(reply, "clocks");
+    struct lh_table table;
+    if (clocks == NULL || !lh_resp_is(peers, LH_RESP_ARRAY)) {
+        printf("clocks: this daemon is of a version that does not measure them\n");
+        return;
+    }
+    printf("clocks: two within rate-error differ by %.3f .. %.3f ppm\n",
+           (double)integer(clocks, "allowed-least-ppb") / 1000.0,
+           (double)integer(clocks, "allowed-most-ppb") / 1000.0);
+    printf("guard for max-ttl: %.3f ms as configured, ", (double)integer(clocks, "guard-us") / 1e3);
+    if (has(clocks, "measured-guard-us"))
+        printf("%.3f ms by what is measured\n", (double)integer(clocks, "measured-guard-us") / 1e3);
+    else
+        printf("not every peer is measured yet\n");
+    lh_table_open(&table, headings, sizeof headings / sizeof headings[0]);
+    const struct lh_resp_value *peer = peers + 1;
+    for (uint32_t i = 0; i < peers->child_count; i++, peer += peer->span) {
+        const struct lh_resp_value *clock = lh_resp_get(peer, "clock");
+        lh_table_add(&table, "node %" PRId64, integer(peer, "node"));
+        add_interval(&table, clock, "rate-least-ppb", "rate-most-ppb");
+        if (!has(clock, "margin-ppb"))
+            lh_table_add(&table, "-");
+        else if (integer(clock, "excess-ppb") != 0)
+            lh_table_add(&table, "out by %.3f", (double)integer(clock, "excess-ppb") / 1000.0);
+        else
+            lh_table_add(&table, "%.3f", (double)integer(clock, "margin-ppb") / 1000.0);
+        add_interval(&table, clock, "offset-least-us", "offset-most-us");
+    }
+    lh_table_close(&table);
+}
+
 int lh_status_command(int argc, char **argv)
 {
     static const char *const words[] = {"CLUSTER", "STATUS"};
     struct lh_common_options common = {.json = false};
-    const struct lh_option options[] = {LH_COMMON_OPTIONS(common)};
+    bool clocks = false;
+    const struct lh_option options[] = {
+        LH_COMMON_OPTIONS(common),
+        {"clocks", LH_OPTION_FLAG, &clocks, NULL,
+         "show what the peers' clocks are measured to be: rate and offset\nagainst this node's, as "
+         "bounds"},
+    };
     const struct lh_syntax syntax = {
         .command = "status",
-        .arguments = "[--connect ENDPOINT] [--json]",
+        .arguments = "[--connect ENDPOINT] [--clocks] [--json]",
         .about =
             "Shows the state of the node that answers and how it sees its peers. With --json\n"
             "everything it tells is printed, its counters too.\n"
             "\n"
             "Exit code: 0 it serves and sees a quorum; 69 it does not (joining, quarantine, no\n"
-            "quorum, refused, halted), or no daemon answered.",
+            "quorum, refused, halted, a bad clock), or no daemon answered.",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
@@ -144,7 +201,10 @@ int lh_status_command(int argc, char **argv)
             exit_code = lh_json_print("status", lh_reply_json(reply));
         } else {
             print_node(reply);
-            print_peers(lh_resp_get(reply, "peers"));
+            if (clocks)
+                print_clocks(reply);
+            else
+                print_peers(lh_resp_get(reply, "peers"));
             exit_code = lh_output_end("status");
         }
         if (exit_code == LH_EXIT_OK &&

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define SLOT (8 * LH_NS_PER_S)
+#define SLOT (4 * LH_NS_PER_S)
 #define OLDEST (600 * LH_NS_PER_S)
 #define LATELY (20 * LH_NS_PER_S) // nothing for so long: it says nothing about now
 #define BASELINE_LEAST LH_NS_PER_S
@@ -83,18 +83,25 @@ static void forget_first(struct lh_clock_bound *bound, unsigned count)
     memmove(bound->points, bound->points + count, bound->count * sizeof bound->points[0]);
 }
 
-static void put(struct lh_clock_bound *bound, const struct lh_clock_point *point)
+static bool is_over(const struct lh_clock_bound *bound, struct lh_instant now)
 {
-    struct lh_clock_point *last = bound->count > 0 ? &bound->points[bound->count - 1] : NULL;
-    if (last == NULL || point->ours_late - last->begin_ns >= SLOT) {
-        if (bound->count == LH_CLOCK_POINTS)
-            forget_first(bound, 1);
+    return bound->count > 0 && now.ns - bound->points[bound->count - 1].begin_ns >= SLOT;
+}
+
+static void put(struct lh_clock_bound *bound, const struct lh_clock_point *point, bool begins)
+{
+    if (begins && bound->count == LH_CLOCK_POINTS)
+        forget_first(bound, 1);
+    if (begins) {
         bound->points[bound->count++] = *point;
-    } else if (round_trip(point) <= round_trip(last)) {
-        const int64_t begin_ns = last->begin_ns;
-        *last = *point;
-        last->begin_ns = begin_ns;
+        return;
     }
+    struct lh_clock_point *last = &bound->points[bound->count - 1];
+    if (round_trip(point) > round_trip(last))
+        return;
+    const int64_t begin_ns = last->begin_ns;
+    *last = *point;
+    last->begin_ns = begin_ns;
 }
 
 bool lh_clock_bound_add(struct lh_clock_bound *bound, struct lh_instant now, uint64_t echo_stamp,
@@ -111,9 +118,11 @@ bool lh_clock_bound_add(struct lh_clock_bound *bound, struct lh_instant now, uin
                                          .ours_late = now.ns};
     while (bound->count > 0 && now.ns - bound->points[0].ours_late > OLDEST)
         forget_first(bound, 1);
-    put(bound, &point);
-    if (rate_of(bound, &ppb) && ppb.least > ppb.most)
+    // A slot is over: what its best exchange says is compared with all before it.
+    const bool over = is_over(bound, now);
+    if (over && rate_of(bound, &ppb) && ppb.least > ppb.most)
         forget_first(bound, bound->count - 1);
+    put(bound, &point, over || bound->count == 0);
     return true;
 }
 
@@ -137,7 +146,11 @@ bool lh_clock_bound_offset(const struct lh_clock_bound *bound, struct lh_instant
 bool lh_clock_bound_rate(const struct lh_clock_bound *bound, struct lh_instant now,
                          struct lh_clock_interval *ret_ppb)
 {
-    return is_fresh(bound, now) && rate_of(bound, ret_ppb);
+    struct lh_clock_interval ppb;
+    if (!is_fresh(bound, now) || !rate_of(bound, &ppb) || ppb.least > ppb.most)
+        return false;
+    *ret_ppb = ppb;
+    return true;
 }
 
 struct lh_clock_interval lh_clock_bound_allowed(uint32_t rate_ppm)

@@ -21,7 +21,7 @@
 #include "base/time.h"
 
 #define LH_PPB INT64_C(1000000000)
-#define LH_CLOCK_POINTS 16
+#define LH_CLOCK_POINTS 32
 
 // The best exchange of a slot of time.
 struct lh_clock_point {
@@ -50,7 +50,7 @@ bool lh_clock_bound_offset(const struct lh_clock_bound *bound, struct lh_instant
                            struct lh_clock_interval *ret_ns);
 
 // By how many parts per billion the peer's clock runs faster than ours. False if the way from one
-// exchange to another is too short, or nothing came of late.
+// exchange to another is too short, if the rate is just changing, or if nothing came of late.
 bool lh_clock_bound_rate(const struct lh_clock_bound *bound, struct lh_instant now,
                          struct lh_clock_interval *ret_ppb);
 

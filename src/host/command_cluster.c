@@ -53,10 +53,53 @@ static const char *peer_reason(const struct lh_peer *peer)
                                               : "nothing heard from it since this node started";
 }
 
-#define PEER_KEYS 9
+static int64_t floor_us(int64_t ns)
+{
+    return ns / LH_NS_PER_US - (ns % LH_NS_PER_US < 0);
+}
+
+static void write_interval(struct lh_writer *writer, const char *least_key, const char *most_key,
+                           const struct lh_clock_interval *interval)
+{
+    lh_resp_write_text(writer, least_key);
+    lh_resp_write_integer(writer, interval->least);
+    lh_resp_write_text(writer, most_key);
+    lh_resp_write_integer(writer, interval->most);
+}
+
+// What its stamps prove: its offset from our clock, rounded outwards, and its rate against it; by how
+// much the rate's interval keeps within what two good clocks may differ (below 0: it does not), and
+// by how much it lies outside. Absent where nothing is measured.
+static void write_clock(struct lh_writer *writer, enum lh_resp_protocol protocol,
+                        const struct lh_host *host, const struct lh_peer *peer,
+                        struct lh_instant now)
+{
+    const struct lh_clock_interval allowed = lh_clock_bound_allowed(host->config.timing.rate_ppm);
+    struct lh_clock_interval offset, rate;
+    const bool has_offset = lh_clock_bound_offset(&peer->clock, now, &offset);
+    const bool has_rate = lh_clock_bound_rate(&peer->clock, now, &rate);
+    lh_resp_write_text(writer, "clock");
+    lh_resp_write_map(writer, protocol, (has_offset ? 2u : 0) + (has_rate ? 4u : 0));
+    if (has_offset) {
+        const struct lh_clock_interval us = {floor_us(offset.least), -floor_us(-offset.most)};
+        write_interval(writer, "offset-least-us", "offset-most-us", &us);
+    }
+    if (!has_rate)
+        return;
+    const int64_t above = allowed.most - rate.most;
+    const int64_t below = rate.least - allowed.least;
+    write_interval(writer, "rate-least-ppb", "rate-most-ppb", &rate);
+    lh_resp_write_text(writer, "margin-ppb");
+    lh_resp_write_integer(writer, above < below ? above : below);
+    lh_resp_write_text(writer, "excess-ppb");
+    lh_resp_write_integer(writer, lh_clock_bound_excess(rate, allowed));
+}
+
+#define PEER_KEYS 10
 
 static void write_peer(struct lh_writer *writer, enum lh_resp_protocol protocol,
-                       const struct lh_peer *peer, struct lh_instant now)
+                       const struct lh_host *host, const struct lh_peer *peer,
+                       struct lh_instant now)
 {
     bool heard = lh_before(LH_PAST, peer->heard_at);
     bool refuses_us = lh_before(LH_PAST, peer->refuses_us_at);
@@ -71,6 +114,7 @@ static void write_peer(struct lh_writer *writer, enum lh_resp_protocol protocol,
     write_number(writer, "rtt-us", (uint64_t)(peer->round_trip.ns / LH_NS_PER_US));
     write_text(writer, "refuses-us", refuses_us ? lh_refusal_text(peer->refuses_us) : "");
     write_number(writer, "refused", peer->refused_count);
+    write_clock(writer, protocol, host, peer, now);
 }
 
 static void write_peers(struct lh_writer *writer, enum lh_resp_protocol protocol,
@@ -80,7 +124,7 @@ static void write_peers(struct lh_writer *writer, enum lh_resp_protocol protocol
     lh_resp_write_array(writer, host->config.member_count - 1u);
     for (unsigned i = 0; i < host->config.member_count; i++)
         if (host->config.members[i] != host->config.node)
-            write_peer(writer, protocol, &host->peers.peers[i], now);
+            write_peer(writer, protocol, host, &host->peers.peers[i], now);
 }
 
 // --- this node ---
@@ -143,15 +187,34 @@ static void write_use(struct lh_writer *writer, const struct lh_host *host, stru
     write_number(writer, "connections", host->sessions.count_open);
 }
 
+// The guard between exclusion and TTL for max-ttl: as configured, and as what is measured would
+// justify.
+static void write_guard(struct lh_writer *writer, enum lh_resp_protocol protocol,
+                        const struct lh_host *host, struct lh_instant now)
+{
+    const struct lh_timing timing = host->config.timing;
+    const struct lh_clock_interval allowed = lh_clock_bound_allowed(timing.rate_ppm);
+    struct lh_duration measured;
+    const bool known = lh_clocks_guard(host, now, timing.max_ttl, &measured);
+    lh_resp_write_text(writer, "clocks");
+    lh_resp_write_map(writer, protocol, known ? 4 : 3);
+    write_interval(writer, "allowed-least-ppb", "allowed-most-ppb", &allowed);
+    const int64_t guard_ns = lh_timing_exclusion(timing, timing.max_ttl).ns - timing.max_ttl.ns;
+    write_number(writer, "guard-us", (uint64_t)-floor_us(-guard_ns));
+    if (known)
+        write_number(writer, "measured-guard-us", (uint64_t)-floor_us(-measured.ns));
+}
+
 void lh_command_cluster_status(struct lh_call *call)
 {
     enum lh_resp_protocol protocol = call->session->protocol;
     struct lh_writer reply = lh_reply_begin(call->effects);
-    lh_resp_write_map(&reply, protocol, IDENTITY_KEYS + CLUSTER_KEYS + USE_KEYS + 2);
+    lh_resp_write_map(&reply, protocol, IDENTITY_KEYS + CLUSTER_KEYS + USE_KEYS + 3);
     write_identity(&reply, call->host, call->now);
     write_cluster(&reply, call->host);
     write_use(&reply, call->host, call->now);
     write_peers(&reply, protocol, call->host, call->now);
+    write_guard(&reply, protocol, call->host, call->now);
     write_counters(&reply, protocol, call->host);
     lh_reply_end(call->effects, call->session_id, &reply);
 }

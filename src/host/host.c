@@ -320,6 +320,7 @@ static void on_timer(struct lh_host *host, struct lh_instant now, struct lh_host
          i++)
         dispatch(host, timer, now, effects);
     if (!lh_before(now, host->tick_at)) {
+        lh_clocks_tick(host, now, effects);
         struct lh_instant at = lh_peers_tick(host, now, effects);
         host->tick_at = lh_earlier(at, lh_identity_tick(host, now, effects));
     }

@@ -93,6 +93,8 @@ struct lh_host_reply {
     X(PEER_REFUSED, "peer-refused") /* peer, text = why and what to do */                          \
     X(REFUSED, "refused-by-peer")   /* peer, text */                                               \
     X(HALTED, "halted")             /* text */                                                     \
+    X(CLOCK_BAD, "clock-bad")       /* peer, text = which way, number = ppb beyond the bound */    \
+    X(CLOCK_GOOD, "clock-good")     /* nothing proves it any more */                               \
     X(GRANTED, "granted")           /* key, name, holder, ballot = token, at = td */               \
     X(RENEWED, "renewed")           /* key, name, holder, ballot = token, at = td */               \
     X(LOST, "lost")                 /* key, name, holder, ballot = token */                        \

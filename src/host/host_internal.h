@@ -5,10 +5,12 @@
 //     query*.c    questions to the other members: get, list, forwarded renew, release and revoke
 //     watch.c     which session watches which lease
 //     peers.c     what is known of the other members, and whom not to believe
+//     clocks.c    what peers' clocks prove about this node's own (clock_bound.c: about each)
 //     identity.c  this node's own: directory, start number, generation, reservation, ceiling
 #ifndef LH_HOST_HOST_INTERNAL_H
 #define LH_HOST_HOST_INTERNAL_H
 
+#include "host/clocks.h"
 #include "host/host.h"
 #include "host/identity.h"
 #include "host/peers.h"
@@ -33,6 +35,7 @@ struct lh_host {
     struct lh_instant tick_at; // peers and identity
     struct lh_identity identity;
     struct lh_peers peers;
+    struct lh_clocks clocks;
     struct lh_machine machine;
     struct lh_lease_effects lease_effects;
     struct lh_wheel wheel; // of requests and of the host's own ticks

@@ -343,6 +343,18 @@ static void take_part(struct lh_host *host, struct lh_instant now, struct lh_hos
             (uint64_t)lh_left(now, identity->quarantine_until).ns;
 }
 
+struct lh_instant lh_identity_quarantine(struct lh_host *host, struct lh_instant now,
+                                         struct lh_host_effects *effects)
+{
+    struct lh_identity *identity = &host->identity;
+    const struct lh_duration span = longest_quarantine(host);
+    identity->quarantine_until = lh_later(identity->quarantine_until, lh_after(now, span));
+    identity->state = LH_IDENTITY_QUARANTINE;
+    lh_host_event(effects, LH_EVENT_QUARANTINE)->number =
+        (uint64_t)lh_left(now, identity->quarantine_until).ns;
+    return identity->quarantine_until;
+}
+
 // Hands the machine what the oldest finished writes made durable.
 static void settle_writes(struct lh_host *host)
 {

@@ -90,6 +90,11 @@ void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer, ui
                             struct lh_host_effects *effects);
 
 // Admitted: its lease messages may be sent and counted.
+// A4 again, for as long as whatever was promised may last: what this acceptor promised cannot be
+// relied on. Takes an identity that acts.
+struct lh_instant lh_identity_quarantine(struct lh_host *host, struct lh_instant now,
+                                         struct lh_host_effects *effects);
+
 static inline bool lh_identity_acts(const struct lh_identity *identity)
 {
     return identity->state >= LH_IDENTITY_QUARANTINE;

@@ -178,6 +178,16 @@ static void on_refused(struct lh_peer *peer, enum lh_refusal refusal, uint64_t b
     event->text = lh_refusal_text(refusal);
 }
 
+// A new life has a clock of its own.
+static void forget_clock(struct lh_peer *peer)
+{
+    peer->stamp = LH_PAST;
+    peer->stamp_at = LH_PAST;
+    peer->newest = LH_PAST;
+    peer->round_trip = (struct lh_duration){0};
+    memset(&peer->clock, 0, sizeof peer->clock);
+}
+
 // A new life begins, or the present one goes on.
 static void learn_life(struct lh_host *host, struct lh_peer *peer, uint8_t generation,
                        const struct lh_header *header, struct lh_host_effects *effects)
@@ -194,10 +204,7 @@ static void learn_life(struct lh_host *host, struct lh_peer *peer, uint8_t gener
         return;
     peer->boot = header->boot;
     peer->up = false;
-    peer->stamp = LH_PAST;
-    peer->stamp_at = LH_PAST;
-    peer->newest = LH_PAST;
-    peer->round_trip = (struct lh_duration){0};
+    forget_clock(peer);
 }
 
 static void learn_clock(struct lh_peer *peer, const struct lh_header *header, struct lh_instant now)
@@ -300,6 +307,8 @@ bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, st
             tell(peer, LH_REFUSAL_NONE, 0, now, effects);
             return false;
         }
+        if (peer->boot != header.boot)
+            forget_clock(peer);
         peer->boot = header.boot;
         peer->start = 0;
         host->peers.joiner_echoes = header.echo_boot == host->boot;
@@ -316,6 +325,8 @@ bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, st
     case LH_JUDGED_BELIEVED: break;
     }
     learn_life(host, peer, generation, &header, effects);
+    if (peer->newest.ns < (int64_t)header.stamp) // neither overtaken nor replayed
+        lh_clock_bound_add(&peer->clock, now, header.echo_stamp, header.echo_held, header.stamp);
     learn_clock(peer, &header, now);
     learn_up(peer, now, effects);
     lh_machine_observe(&host->machine, header.counter, &host->lease_effects); // T4

@@ -3,6 +3,7 @@
 #ifndef LH_HOST_PEERS_H
 #define LH_HOST_PEERS_H
 
+#include "host/clock_bound.h"
 #include "host/host.h"
 #include "host/protocol.h"
 
@@ -47,6 +48,7 @@ struct lh_peer {
     struct lh_instant newest;      // the greatest stamp of its present life
     struct lh_duration behind;     // by which the datagram in hand is older than that
     struct lh_duration round_trip; // the last measured; 0 = unknown
+    struct lh_clock_bound clock;   // what its stamps prove of its clock in its present life
     struct lh_instant ping_at;
     enum lh_refusal refused;      // why it was not believed last
     struct lh_instant refused_at; // when that was reported

@@ -27,6 +27,8 @@ const char *lh_status_state(const struct lh_host *host)
         return "halted";
     if (decisive_refuser(host) != NULL)
         return "refused";
+    if (host->clocks.bad)
+        return "bad-clock";
     switch (host->identity.state) {
     case LH_IDENTITY_SERVING: return "serving";
     case LH_IDENTITY_QUARANTINE: return "quarantine";
@@ -46,6 +48,8 @@ const char *lh_status_reason(const struct lh_host *host)
         return host->halted;
     if (refuser != NULL)
         return lh_refusal_of_us_text(refuser->refuses_us);
+    if (host->clocks.bad)
+        return host->clocks.reason;
     switch (host->identity.state) {
     case LH_IDENTITY_LOADING: return "the data directory is being read";
     case LH_IDENTITY_ASKING: return "waiting for other members to say whether this node is new";
@@ -94,6 +98,7 @@ size_t lh_status_counters(const struct lh_host *host,
         {"stalled", machine->stalled},
         {"duels", machine->duels},
         {"dropped-quarantine", machine->dropped_quarantine},
+        {"dropped-clock", machine->dropped_clock},
         {"dropped-ttl", machine->dropped_ttl},
         {"dropped-unreserved", machine->dropped_unreserved},
         {"dropped-full", machine->dropped_full},

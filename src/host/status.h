@@ -13,7 +13,8 @@ struct lh_status_counter {
 
 #define LH_STATUS_COUNTERS_MAX (32 + LH_HOST_SHOWN_MAX)
 
-// "joining", "quarantine", "serving", "refused" (the others believe it no more) or "halted".
+// "joining", "quarantine", "serving", "refused" (the others believe it no more), "bad-clock" or
+// "halted".
 const char *lh_status_state(const struct lh_host *host);
 
 // What stands in the way of serving and what to do; "" if nothing does.

@@ -82,6 +82,23 @@ void lh_machine_restore_lease(struct lh_machine *machine, struct lh_lease *lease
     lh_wheel_schedule(&machine->wheel, &lease->timer, proposer->until);
 }
 
+void lh_machine_suspend(struct lh_machine *machine, struct lh_instant now)
+{
+    machine->suspended = true;
+    for (uint32_t i = 0; i < machine->used; i++) {
+        struct lh_lease *lease = &machine->leases[i];
+        if (lease->want != LH_WANT_NOTHING || lease->proposer.held != LH_BALLOT_NONE ||
+            lh_machine_attempting(lease))
+            lh_wheel_schedule(&machine->wheel, &lease->timer, now);
+    }
+}
+
+void lh_machine_resume(struct lh_machine *machine, struct lh_instant quarantine_until)
+{
+    machine->suspended = false;
+    machine->quarantine_until = lh_later(machine->quarantine_until, quarantine_until);
+}
+
 void lh_machine_reserved(struct lh_machine *machine, uint64_t reserved)
 {
     LH_ASSERT_GE(reserved, machine->reserved);
@@ -194,6 +211,10 @@ void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct l
     int acceptor = lh_machine_member(machine, from);
     if (acceptor < 0 || !sent_by_owner(from, message))
         return;
+    if (machine->suspended) {
+        machine->counters.dropped_clock++;
+        return;
+    }
     forget_idle(machine, now);
     switch (message->kind) {
     case LH_MESSAGE_PREPARE: lh_machine_on_prepare(machine, from, message, now, effects); break;

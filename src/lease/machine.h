@@ -109,6 +109,7 @@ struct lh_machine_counters {
     uint64_t acquired, renewed, lost, released;
     uint64_t attempts, retransmits, blocked, stalled, duels;
     uint64_t dropped_quarantine; // A4
+    uint64_t dropped_clock;      // T2, T3: while our clock's rate is proved to be out of its bound
     uint64_t dropped_ttl;        // D_P above M, or below the least
     uint64_t dropped_unreserved; // F2: the counter is above our reservation
     uint64_t dropped_full;       // no record left for a new name
@@ -123,6 +124,7 @@ struct lh_machine {
     struct lh_prng *prng;
     struct lh_acceptors acceptors;
     struct lh_instant quarantine_until;
+    bool suspended;                    // our clock's rate is out of its bound
     struct lh_duration ceiling;        // F5: durable
     struct lh_duration ceiling_wanted; // F5: asked for
     struct lh_duration ceiling_recent; // greatest Q answered for in this period
@@ -157,6 +159,14 @@ void lh_machine_serve(struct lh_machine *machine, struct lh_instant quarantine_u
 // before serving.
 void lh_machine_restore_lease(struct lh_machine *machine, struct lh_lease *lease,
                               const struct lh_proposer *proposer, struct lh_duration ttl);
+
+// T2, T3: the rate of our clock is proved to be out of its bound. Every authority ends, nothing is
+// begun, and no message is answered or believed. What was held is told as LOST, when it is due: now.
+void lh_machine_suspend(struct lh_machine *machine, struct lh_instant now);
+
+// The rate is not out of its bound any more. What was promised under the old one may have ended too
+// soon: silent until `quarantine_until`, as after a restart.
+void lh_machine_resume(struct lh_machine *machine, struct lh_instant quarantine_until);
 
 // What was asked for by RESERVE and CEILING is durable now.
 void lh_machine_reserved(struct lh_machine *machine, uint64_t reserved);
@@ -210,7 +220,7 @@ void lh_machine_timer(struct lh_machine *machine, struct lh_instant now,
 struct lh_instant lh_machine_deadline(const struct lh_machine *machine);
 
 // The acceptor's view of `key` for somebody who asks: the live lease, and what remains of its
-// exclusion. Returns false while in quarantine.
+// exclusion. Returns false while in quarantine or suspended.
 bool lh_machine_view(struct lh_machine *machine, struct lh_key key, struct lh_instant now,
                      lh_ballot *ret_ballot, struct lh_duration *ret_exclusion);
 

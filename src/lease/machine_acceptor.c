@@ -221,7 +221,7 @@ void lh_machine_on_release(struct lh_machine *machine, const struct lh_message *
 bool lh_machine_view(struct lh_machine *machine, struct lh_key key, struct lh_instant now,
                      lh_ballot *ret_ballot, struct lh_duration *ret_exclusion)
 {
-    if (lh_before(now, machine->quarantine_until))
+    if (machine->suspended || lh_before(now, machine->quarantine_until))
         return false;
     const struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, key);
     bool live = record != NULL && lh_acceptor_live(record, now);

@@ -11,6 +11,7 @@
 #define ROUND_MAX LH_NS_PER_S
 #define LATE_WAKE (100 * LH_NS_PER_MS)
 #define RESERVATION_WAIT (5 * LH_NS_PER_MS)
+#define SUSPENDED_WAIT LH_NS_PER_S
 
 // T4, F2: the next counter, above all that were met, or 0 until more is reserved.
 static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects *effects)
@@ -27,6 +28,11 @@ static void attempt(struct lh_machine *machine, struct lh_lease *lease, struct l
                     struct lh_lease_effects *effects)
 {
     LH_ASSERT(!lh_machine_attempting(lease));
+    if (machine->suspended) {
+        lease->retry_at = lh_after(now, (struct lh_duration){SUSPENDED_WAIT});
+        lh_machine_arm(machine, lease);
+        return;
+    }
     lease->ttl = lease->next_ttl;
     if (lease->want == LH_WANT_RENEW && machine->config.one_round_renewal &&
         !lease->whole_renewal) {
@@ -398,10 +404,30 @@ static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease
     return true;
 }
 
+// Our clock is out of its bound: authority that it measures is none, and the acceptors, whose clocks
+// are right, keep the name until td. A fresh attempt is taken back.
+static void due_while_suspended(struct lh_machine *machine, struct lh_lease *lease,
+                                struct lh_instant now, struct lh_lease_effects *effects)
+{
+    abandon(machine, lease, effects);
+    lease->reminders = 0;
+    lease->retry_at = lh_after(now, (struct lh_duration){SUSPENDED_WAIT});
+    if (lease->proposer.held != LH_BALLOT_NONE) {
+        lh_proposer_release(&lease->proposer, now);
+        lease->want = LH_WANT_NOTHING;
+        lose(machine, lease, effects);
+    }
+    lh_machine_arm(machine, lease);
+}
+
 void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                           struct lh_lease_effects *effects)
 {
     struct lh_proposer *proposer = &lease->proposer;
+    if (machine->suspended) {
+        due_while_suspended(machine, lease, now, effects);
+        return;
+    }
     if (proposer->held != LH_BALLOT_NONE && !lh_proposer_holds(proposer, now)) {
         if (now.ns - proposer->until.ns > LATE_WAKE)
             machine->counters.late_wakes++;

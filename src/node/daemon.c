@@ -2,6 +2,7 @@
 #include "node/daemon.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,9 +99,11 @@ static enum lh_log_level event_level(enum lh_event_kind kind)
 {
     switch (kind) {
     case LH_EVENT_HALTED:
+    case LH_EVENT_CLOCK_BAD:
     case LH_EVENT_REFUSED: return LH_LOG_ERROR;
     case LH_EVENT_PEER_REFUSED:
-    case LH_EVENT_PEER_DOWN: return LH_LOG_WARN;
+    case LH_EVENT_PEER_DOWN:
+    case LH_EVENT_CLOCK_GOOD: return LH_LOG_WARN;
     case LH_EVENT_RENEWED: return LH_LOG_DEBUG;
     case LH_EVENT_STARTED:
     case LH_EVENT_JOINING:
@@ -154,6 +157,11 @@ static void log_event(const struct lh_event *event)
         lh_log(level, name, "node=%u reason=%s", event->peer, event->text);
         break;
     case LH_EVENT_HALTED: lh_log(level, name, "reason=%s", event->text); break;
+    case LH_EVENT_CLOCK_BAD:
+        lh_log(level, name, "node=%u beyond-ppm=%" PRIu64 " reason=%s", event->peer,
+               event->number / 1000, event->text);
+        break;
+    case LH_EVENT_CLOCK_GOOD: lh_log_event(level, name); break;
     case LH_EVENT_GRANTED:
     case LH_EVENT_RENEWED:
     case LH_EVENT_LOST:

@@ -36,11 +36,13 @@ struct pair {
     int64_t now_ns, delay_most_ns, arrived_ns, echo_ns; // true time, but the last: our stamp
 };
 
+__extension__ typedef __int128 wide;
+
 // least <= (1 + peer) / (1 + ours) - 1 <= most
 static void expect_rate(const struct pair *pair, struct lh_clock_interval ppb)
 {
-    const __int128 truth = (__int128)(pair->peer.rate_ppm - pair->ours.rate_ppm) * LH_PPB;
-    const __int128 unit = 1000000 + pair->ours.rate_ppm;
+    const wide truth = (wide)(pair->peer.rate_ppm - pair->ours.rate_ppm) * LH_PPB;
+    const wide unit = 1000000 + pair->ours.rate_ppm;
     assert_true(ppb.least <= ppb.most);
     assert_true(ppb.least * unit <= truth);
     assert_true(ppb.most * unit >= truth);

@@ -845,12 +845,13 @@ static void status_is_one_nested_map(void **state)
     const struct lh_resp_value *reply = ask(*state, "CLUSTER STATUS");
     assert_keys(reply, "node generation start boot state quarantine-left-ms reason version members "
                        "quorum max-ttl-ms rate-ppm leases waiters records capacity counter "
-                       "reservation uptime-ms connections peers counters");
+                       "reservation uptime-ms connections peers clocks counters");
     assert_text(lh_resp_get(reply, "state"), "serving");
     assert_int_equal(number_of(reply, "leases"), 1);
     assert_int_equal(number_of(reply, "quorum"), 1);
     assert_int_equal(lh_resp_get(reply, "members")->child_count, 1);
     assert_int_equal(lh_resp_get(reply, "peers")->child_count, 0);
+    assert_keys(lh_resp_get(reply, "clocks"), "allowed-least-ppb allowed-most-ppb guard-us");
     assert_int_equal(number_of(lh_resp_get(reply, "counters"), "acquired"), 1);
 }
 

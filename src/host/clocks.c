@@ -1,0 +1,114 @@
+// See clocks.h.
+#include "host/clocks.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "host/host_internal.h"
+
+#define SLOW "this node's clock runs slow: more than half of the others run fast by it"
+#define FAST "this node's clock runs fast: more than half of the others run slow by it"
+
+struct poll {
+    unsigned fast, slow; // peers beyond the bound on either side
+    uint8_t fast_peer, slow_peer;
+    int64_t fast_ppb, slow_ppb; // and the furthest of each
+};
+
+static struct poll poll_peers(const struct lh_host *host, struct lh_instant now)
+{
+    const struct lh_clock_interval allowed = lh_clock_bound_allowed(host->config.timing.rate_ppm);
+    struct poll poll = {0};
+    for (unsigned i = 0; i < host->config.member_count; i++) {
+        const struct lh_peer *peer = &host->peers.peers[i];
+        struct lh_clock_interval measured;
+        if (peer->node == host->config.node || !lh_clock_bound_rate(&peer->clock, now, &measured))
+            continue;
+        const int64_t excess = lh_clock_bound_excess(measured, allowed);
+        poll.fast += excess > 0;
+        poll.slow += excess < 0;
+        if (excess > poll.fast_ppb) {
+            poll.fast_ppb = excess;
+            poll.fast_peer = peer->node;
+        }
+        if (excess < poll.slow_ppb) {
+            poll.slow_ppb = excess;
+            poll.slow_peer = peer->node;
+        }
+    }
+    return poll;
+}
+
+static void write_text(struct lh_writer *writer, const char *text)
+{
+    lh_writer_bytes(writer, text, strlen(text));
+}
+
+// "..., node 2 by at least 4.3% more than rate-error allows: ..."
+static void explain(struct lh_clocks *clocks, const char *what)
+{
+    struct lh_writer writer = lh_writer_of((uint8_t *)clocks->reason, sizeof clocks->reason - 1);
+    const int64_t ppb = clocks->excess_ppb < 0 ? -clocks->excess_ppb : clocks->excess_ppb;
+    const uint64_t thousandths = (uint64_t)(ppb / 10000); // of a percent
+    write_text(&writer, what);
+    write_text(&writer, ", node ");
+    lh_u64_write(&writer, clocks->peer);
+    write_text(&writer, " by ");
+    lh_u64_write(&writer, thousandths / 1000);
+    write_text(&writer, ".");
+    lh_u64_write(&writer, thousandths / 100 % 10);
+    lh_u64_write(&writer, thousandths / 10 % 10);
+    lh_u64_write(&writer, thousandths % 10);
+    write_text(&writer, "% more than rate-error allows; it neither holds nor grants until the "
+                        "clock is right again: see to its time source or move the machine");
+    clocks->reason[writer.failed ? 0 : lh_writer_size_bytes(&writer)] = '\0';
+}
+
+void lh_clocks_tick(struct lh_host *host, struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_clocks *clocks = &host->clocks;
+    const unsigned others = host->config.member_count - 1u;
+    const struct poll poll = poll_peers(host, now);
+    const bool slow = 2 * poll.fast > others;
+    const bool fast = 2 * poll.slow > others;
+    if (!lh_identity_acts(&host->identity) || (clocks->bad == (slow || fast) && !clocks->bad))
+        return;
+    if (!slow && !fast) {
+        clocks->bad = false;
+        lh_host_event(effects, LH_EVENT_CLOCK_GOOD);
+        lh_machine_resume(&host->machine, lh_identity_quarantine(host, now, effects));
+        return;
+    }
+    const bool news = !clocks->bad;
+    clocks->bad = true;
+    clocks->peer = slow ? poll.fast_peer : poll.slow_peer;
+    clocks->excess_ppb = slow ? poll.fast_ppb : poll.slow_ppb;
+    explain(clocks, slow ? SLOW : FAST);
+    if (!news)
+        return;
+    lh_machine_suspend(&host->machine, now);
+    struct lh_event *event = lh_host_event(effects, LH_EVENT_CLOCK_BAD);
+    event->peer = clocks->peer;
+    event->number = (uint64_t)(slow ? clocks->excess_ppb : -clocks->excess_ppb);
+    event->text = slow ? SLOW : FAST;
+}
+
+bool lh_clocks_guard(const struct lh_host *host, struct lh_instant now, struct lh_duration ttl,
+                     struct lh_duration *ret_guard)
+{
+    struct lh_duration greatest = {0};
+    if (host->config.member_count == 1)
+        return false;
+    for (unsigned i = 0; i < host->config.member_count; i++) {
+        const struct lh_peer *peer = &host->peers.peers[i];
+        struct lh_clock_interval measured;
+        if (peer->node == host->config.node)
+            continue;
+        if (!lh_clock_bound_rate(&peer->clock, now, &measured))
+            return false;
+        const struct lh_duration guard = lh_clock_bound_guard(measured, ttl);
+        greatest = guard.ns > greatest.ns ? guard : greatest;
+    }
+    *ret_guard = greatest;
+    return true;
+}
