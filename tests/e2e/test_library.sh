@@ -3,7 +3,7 @@
 # libleasehold against three daemons: the examples, compiled as a user would against the installed tree.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/installed.sh"
-plan 32
+plan 37
 install_tree
 
 # build NAME: compiles examples/NAME.c with what pkg-config says.
@@ -70,6 +70,19 @@ holds d job 600
 check 'D, which knows all three, gets it from another' eventually 10 says d '^granted'
 closes d
 ended d 0
+
+# --- scenario 7: A lapses, B takes it and dies, A acquires again ---
+holds a7 seven 600
+check 'A has it' eventually 10 says a7 '^granted'
+signal a7 KILL
+holds b7 seven 600
+check 'A is killed: B gets it' eventually 10 says b7 '^granted'
+signal b7 KILL
+holds c7 seven 600
+check 'B is killed: A gets it again' eventually 10 says c7 '^granted'
+check 'under a fresh token' [ "$(token_said c7)" -gt "$(token_said b7)" ]
+check 'and is told who had it before' says c7 "after token $(token_said b7) of '"
+closes c7
 
 # --- the core, by itself ---
 acts_out() { "$dir/embed_core" >"$dir/embed.log" 2>&1; }

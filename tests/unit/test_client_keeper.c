@@ -375,6 +375,22 @@ static void test_revoked_is_told_and_the_deadline_stands(void **state)
     assert_true(told_nothing(&world));
 }
 
+static void test_a_loss_is_told_once(void **state)
+{
+    (void)state;
+    struct world world;
+    begin_held(&world, 1);
+    at(&world, 6000);
+    answer(&world, "status=lost until-ns:=0 reason=so");
+    assert_true(told(&world, LH_KEEPER_LOST));
+    at(&world, 10999);
+    assert_int_equal(world.keeper.phase, LH_KEEPER_DOOMED);
+    at(&world, 11000);
+    assert_int_equal(world.keeper.phase, LH_KEEPER_ENDED);
+    assert_true(told_nothing(&world));
+    assert_int_equal(lh_keeper_wake_at(&world.keeper).ns, LH_NEVER.ns);
+}
+
 static void test_a_node_that_is_gone_is_the_cause(void **state)
 {
     (void)state;
@@ -571,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_a_stall_is_the_cause),
         cmocka_unit_test(test_an_answer_after_the_deadline_comes_too_late),
         cmocka_unit_test(test_revoked_is_told_and_the_deadline_stands),
+        cmocka_unit_test(test_a_loss_is_told_once),
         cmocka_unit_test(test_a_node_that_is_gone_is_the_cause),
         cmocka_unit_test(test_fails_over_and_keeps_the_token),
         cmocka_unit_test(test_scenario_1_an_old_record_is_not_the_owner),
