@@ -115,9 +115,10 @@ static void activate(struct lh_host *host, uint32_t id, struct lh_request *reque
     tenant->active = request->id;
     request->active = true;
     lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
+    // The owner remembers from the Prepare that this node wants to hear of a release; so it must even
+    // of a client that does not wait, since it asks to wait once it is told who holds the lease.
     lh_machine_acquire(&host->machine, lh_tenant_lease(host, id), now, request->ttl,
-                       request->wait.ns > 0 ? request->waiting_since : LH_NEVER,
-                       &host->lease_effects);
+                       request->waiting_since, &host->lease_effects);
     lh_host_settle(host, now, effects);
 }
 

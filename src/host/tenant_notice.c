@@ -112,7 +112,10 @@ static void on_woken(struct lh_host *host, const struct lh_notice *notice, struc
                      struct lh_host_effects *effects)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, notice->lease);
-    tenant->blocked_until = lh_earlier(tenant->blocked_until, notice->at);
+    struct lh_instant at = notice->at;
+    if (notice->ballot != LH_BALLOT_NONE) // its Release came, and everybody hears it at once
+        at = lh_after(at, behind_others(host, notice->ballot));
+    tenant->blocked_until = lh_earlier(tenant->blocked_until, at);
     tenant->watch_at = now;
     lh_tenant_next(host, notice->lease, now, effects);
 }

@@ -220,7 +220,7 @@ void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct l
     case LH_MESSAGE_PREPARE: lh_machine_on_prepare(machine, from, message, now, effects); break;
     case LH_MESSAGE_ACCEPT: lh_machine_on_accept(machine, from, message, now, effects); break;
     case LH_MESSAGE_EXTEND: lh_machine_on_extend(machine, from, message, now, effects); break;
-    case LH_MESSAGE_RELEASE: lh_machine_on_release(machine, message, now); break;
+    case LH_MESSAGE_RELEASE: lh_machine_on_release(machine, message, now, effects); break;
     case LH_MESSAGE_PROMISE:
         lh_machine_on_promise(machine, (unsigned)acceptor, message, now, effects);
         break;

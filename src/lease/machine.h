@@ -59,6 +59,7 @@ struct lh_lease {
     struct lh_instant blocked_until[LH_MEMBERS_MAX]; // what refusers said of the lease in the way
     struct lh_instant waiter_since[LH_MEMBERS_MAX];  // members that wait for us; LH_NEVER if not
     lh_ballot blocker;                               // the lease that was in the way last
+    lh_ballot let_go;                                // the lease whose Release came last
     struct lh_instant sent_at;                       // when this round was last sent
     uint8_t tries;                                   // attempts in a row that came to nothing
     uint8_t reminders;  // times to send the winning Accept again to members silent so far
@@ -71,7 +72,7 @@ enum lh_notice_kind {
     LH_NOTICE_BLOCKED, // another's lease `ballot` is live till `at`, or later; no more is tried
     LH_NOTICE_STALLED, // an attempt reached its td without a quorum; it is tried again
     LH_NOTICE_LOST,    // authority ended at td without a renewal
-    LH_NOTICE_WOKEN,   // a lease that was in the way was released
+    LH_NOTICE_WOKEN,   // `ballot`, or if NONE whatever was in the way, was released: try at `at`
     LH_NOTICE_RESERVE, // counters up to `counter` are needed: reserve more on disk
     LH_NOTICE_CEILING, // F5: make `quarantine` durable; answers marked `after_ceiling` wait for it
 };
@@ -79,8 +80,8 @@ enum lh_notice_kind {
 struct lh_notice {
     enum lh_notice_kind kind;
     uint32_t lease;                // id, for the first six
-    lh_ballot ballot;              // Blocked
-    struct lh_instant at;          // Blocked
+    lh_ballot ballot;              // Blocked, Woken
+    struct lh_instant at;          // Blocked, Woken
     uint64_t counter;              // Reserve
     struct lh_duration quarantine; // Ceiling
 };

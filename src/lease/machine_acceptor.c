@@ -209,8 +209,9 @@ void lh_machine_on_extend(struct lh_machine *machine, uint8_t from,
 }
 
 void lh_machine_on_release(struct lh_machine *machine, const struct lh_message *message,
-                           struct lh_instant now)
+                           struct lh_instant now, struct lh_lease_effects *effects)
 {
+    lh_machine_heard_release(machine, message, now, effects);
     if (!serves(machine, now))
         return;
     struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, message->key);

@@ -44,7 +44,7 @@ void lh_machine_on_extend(struct lh_machine *machine, uint8_t from,
                           const struct lh_message *message, struct lh_instant now,
                           struct lh_lease_effects *effects);
 void lh_machine_on_release(struct lh_machine *machine, const struct lh_message *message,
-                           struct lh_instant now);
+                           struct lh_instant now, struct lh_lease_effects *effects);
 void lh_machine_ceiling_tick(struct lh_machine *machine, struct lh_instant now,
                              struct lh_lease_effects *effects);
 
@@ -61,6 +61,9 @@ void lh_machine_on_extended(struct lh_machine *machine, unsigned acceptor,
 void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
                             const struct lh_message *message, struct lh_instant now,
                             struct lh_lease_effects *effects);
+// Of whoever waits here behind that lease: its owner need not have known of us when it let go.
+void lh_machine_heard_release(struct lh_machine *machine, const struct lh_message *message,
+                              struct lh_instant now, struct lh_lease_effects *effects);
 void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *message,
                         struct lh_instant now, struct lh_lease_effects *effects);
 void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,

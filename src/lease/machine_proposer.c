@@ -12,6 +12,7 @@
 #define LATE_WAKE (100 * LH_NS_PER_MS)
 #define RESERVATION_WAIT (5 * LH_NS_PER_MS)
 #define SUSPENDED_WAIT LH_NS_PER_S
+#define WAKE_ROUNDS 8 // between one who is woken and the next
 
 // T4, F2: the next counter, above all that were met, or 0 until more is reserved.
 static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects *effects)
@@ -82,6 +83,13 @@ static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct 
     lh_machine_arm(machine, lease);
 }
 
+// Who was not woken by the owner comes after all whom it woke.
+static struct lh_instant after_the_woken(const struct lh_machine *machine, struct lh_instant now)
+{
+    int64_t behind_ns = WAKE_ROUNDS * machine->round.ns * machine->config.member_count;
+    return lh_after(now, (struct lh_duration){behind_ns});
+}
+
 // Enough acceptors refused that this round cannot succeed.
 static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease,
                               struct lh_instant now, struct lh_lease_effects *effects)
@@ -107,6 +115,8 @@ static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease
     struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_BLOCKED, lease->id);
     notice->ballot = lease->blocker;
     notice->at = at;
+    if (lease->blocker == lease->let_go) // its Release overtook what was said of it
+        notice->at = lh_earlier(at, after_the_woken(machine, now));
 }
 
 // The lease an answer is for, or NULL: none of ours, or not of the attempt in flight.
@@ -276,8 +286,22 @@ void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *mes
     if (lease == NULL)
         return;
     struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_WOKEN, lease->id);
-    struct lh_duration behind = {8 * machine->round.ns * message->rank};
+    struct lh_duration behind = {WAKE_ROUNDS * machine->round.ns * message->rank};
     notice->at = lh_after(now, behind);
+}
+
+void lh_machine_heard_release(struct lh_machine *machine, const struct lh_message *message,
+                              struct lh_instant now, struct lh_lease_effects *effects)
+{
+    struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease == NULL)
+        return;
+    lease->let_go = message->ballot;
+    if (lease->want != LH_WANT_NOTHING || lease->blocker != message->ballot)
+        return;
+    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_WOKEN, lease->id);
+    notice->ballot = message->ballot;
+    notice->at = after_the_woken(machine, now);
 }
 
 // The wire carries whole ms: a TTL with a rest would give the acceptors less than td was made from
