@@ -36,7 +36,7 @@ extern "C" {
     X(FULL, 7, "no room is left")
 
 enum lh_return {
-#define LH_RETURN_ENUM(name, number, text) LH_##name = number,
+#define LH_RETURN_ENUM(name, number, text) LH_##name = (number),
     LH_RETURNS(LH_RETURN_ENUM)
 #undef LH_RETURN_ENUM
 };
