@@ -17,6 +17,7 @@ prove:
 	tools/prove
 check-all: build
 	build/leasehold check --all --json --spill build >build/check-all.json
+	build/leasehold check --all --conform --json --spill build >build/conform-all.json
 bench: build
 	bench/run
 fuzz:
