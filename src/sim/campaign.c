@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,7 @@ static bool begin(struct crew *crew, unsigned worker)
     if (pid < 0)
         return false;
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody would read its results
         close(crew->pipe[0]);
         work(crew, worker);
     }

@@ -79,7 +79,7 @@ size_t lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb v
     library->sent = now;
     if (sent == LH_SIM_RELEASE) { // P6: dead before the kernel has it
         library->released = library->token;
-        if ((library->weakened & LH_WEAKEN_EARLY_RELEASE) == 0)
+        if ((library->weakened & LH_SIM_WEAKEN_EARLY_RELEASE) == 0)
             library->deadline = LH_PAST;
     }
     return size;
@@ -90,7 +90,7 @@ size_t lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb v
 static struct lh_instant deadline(const struct lh_sim_library *library, struct lh_instant old,
                                   struct lh_instant now)
 {
-    bool overgrants = (library->weakened & LH_WEAKEN_CLIENT_OVERGRANT) != 0;
+    bool overgrants = (library->weakened & LH_SIM_WEAKEN_CLIENT_OVERGRANT) != 0;
     return lh_authority_deadline(old, overgrants ? now : library->sent, library->answer.until_ns,
                                  library->answer.rate_ppm);
 }

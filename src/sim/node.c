@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/cursor.h"
 #include "base/hash.h"
@@ -25,7 +26,7 @@ static struct lh_instant world_now(void *context)
     if (sim->settings.turn_ns > 0)
         sim->now += lh_sim_between(sim, 0, sim->settings.turn_ns);
     int64_t reading = lh_sim_clock_read(&node->clock, sim->now);
-    if ((sim->settings.weakened & LH_WEAKEN_STALE_CLOCK) != 0 && node->turn_local_ns != 0)
+    if ((sim->settings.weakened & LH_SIM_WEAKEN_STALE_CLOCK) != 0 && node->turn_local_ns != 0)
         reading = node->turn_local_ns;
     return (struct lh_instant){reading};
 }
@@ -148,8 +149,30 @@ static void on_event(void *context, struct lh_instant now, const struct lh_event
     }
 }
 
+static void log_message(const struct lh_sim_node *node, const struct lh_trace *trace)
+{
+    static const char *const kinds[] = {"",       "prepare",  "promise",  "accept",  "accepted",
+                                        "extend", "extended", "rejected", "release", "wake"};
+    const struct lh_message *message = &trace->message;
+    fprintf(node->sim->log, "%lld   node %u %s %s %s %u: name %x ballot %llu",
+            (long long)node->sim->now, node->index + 1, trace->received ? "receives" : "sends",
+            kinds[message->kind], trace->received ? "from" : "to", trace->peer,
+            (unsigned)(message->key.word[0] & 0xfff), (unsigned long long)message->ballot);
+    if (message->base != 0)
+        fprintf(node->sim->log, " base %llu", (unsigned long long)message->base);
+    if (message->promised != 0)
+        fprintf(node->sim->log, " promised %llu", (unsigned long long)message->promised);
+    if (message->reported != 0)
+        fprintf(node->sim->log, " reports %llu for %lld ns", (unsigned long long)message->reported,
+                (long long)message->exclusion.ns);
+    fputc('\n', node->sim->log);
+}
+
 static void on_trace(void *context, struct lh_instant now, const struct lh_trace *trace)
 {
+    const struct lh_sim_node *node = context;
+    if (node->sim->log != NULL)
+        log_message(node, trace);
     lh_sim_weaken_message(context, now.ns, trace);
 }
 
@@ -352,6 +375,22 @@ static void load(struct lh_sim_node *node, struct lh_driver *driver)
         node->sim->result.restores++;
 }
 
+// Zeroed, as the driver wants it. A node's memory is large and hardly touched: the pages of its last
+// life are given back, so that a start costs what it touches.
+static void *fresh_memory(struct lh_sim_node *node)
+{
+    if (node->memory == NULL) {
+        node->memory_size = lh_aligned(lh_driver_size(&node->config));
+        node->memory = mmap(NULL, node->memory_size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (node->memory == MAP_FAILED)
+            abort();
+    } else if (madvise(node->memory, node->memory_size, MADV_DONTNEED) != 0) {
+        abort();
+    }
+    return node->memory;
+}
+
 void lh_sim_node_start(struct lh_sim_node *node)
 {
     struct lh_sim *sim = node->sim;
@@ -361,14 +400,11 @@ void lh_sim_node_start(struct lh_sim_node *node)
                              .persist = world_persist,
                              .reply = world_reply,
                              .event = on_event,
-                             .trace = sim->weak_messages ? on_trace : NULL};
+                             .trace = sim->weak_messages || sim->log != NULL ? on_trace : NULL};
     LH_ASSERT(node->driver == NULL);
     for (unsigned i = 0; i < sizeof node->config.entropy; i++)
         node->config.entropy[i] = (uint8_t)lh_prng_next(&sim->prng);
-    void *memory = calloc(1, lh_aligned(lh_driver_size(&node->config)));
-    if (memory == NULL)
-        abort();
-    node->driver = lh_driver_init(memory, &node->config, &world);
+    node->driver = lh_driver_init(fresh_memory(node), &node->config, &world);
     node->life++;
     node->flush_due = node->suspended = false;
     node->paused_until = node->turn_local_ns = 0;
@@ -399,7 +435,6 @@ void lh_sim_node_crash(struct lh_sim_node *node, unsigned durable, bool told)
     for (unsigned i = 0; i < durable && node->write_count > 0; i++)
         apply_write(node);
     node->write_count = 0;
-    free(node->driver);
     node->driver = NULL;
     for (unsigned i = 0; i < LH_SIM_SESSIONS_MAX; i++) {
         struct lh_sim_event event = {
@@ -450,6 +485,7 @@ bool lh_sim_node_serves(const struct lh_sim_node *node)
 
 void lh_sim_node_close(struct lh_sim_node *node)
 {
-    free(node->driver);
+    if (node->memory != NULL)
+        munmap(node->memory, node->memory_size);
     free(node->saved);
 }

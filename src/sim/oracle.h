@@ -24,6 +24,7 @@ struct lh_sim_oracle {
     int64_t (*ends)(void *context, unsigned who, unsigned name);
     // Calls lh_sim_oracle_edge at `true_ns`.
     void (*look)(void *context, unsigned who, unsigned name, int64_t true_ns);
+    bool tokens_fall; // on purpose: they are not judged
     bool broken;
     char what[256];
     uint32_t contested; // names with claims that exclude each other, should both be believed

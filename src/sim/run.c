@@ -210,6 +210,7 @@ static void open_world(struct lh_sim *sim)
     sim->queue = lh_sim_queue_open();
     lh_prng_seed_number(&sim->prng, sim->settings.seed);
     sim->oracle.context = sim;
+    sim->oracle.tokens_fall = (sim->settings.weakened & LH_SIM_WEAKEN_NO_FLOOR) != 0;
     sim->oracle.believes = believes;
     sim->oracle.ends = ends;
     sim->oracle.look = look;

@@ -55,7 +55,7 @@
 struct lh_sim_settings {
     uint64_t seed;
     int64_t duration_ns; // of the phase with faults
-    unsigned weakened;   // LH_WEAKEN_*: rules that are broken on purpose
+    unsigned weakened;   // LH_SIM_WEAKEN_*: rules that are broken on purpose
 #define LH_SIM_FIELD(field, name, kind, help) int64_t field;
     LH_SIM_SETTINGS(LH_SIM_FIELD)
 #undef LH_SIM_FIELD

@@ -8,12 +8,12 @@
 #include "host/host_internal.h"
 #include "sim/world.h"
 
-static const char *const names[LH_WEAKEN_COUNT] = {
+static const char *const names[LH_SIM_WEAKEN_COUNT] = {
 #define NAME(flag, name, help) name,
     LH_SIM_WEAKENINGS(NAME)
 #undef NAME
 };
-static const char *const helps[LH_WEAKEN_COUNT] = {
+static const char *const helps[LH_SIM_WEAKEN_COUNT] = {
 #define HELP(flag, name, help) help,
     LH_SIM_WEAKENINGS(HELP)
 #undef HELP
@@ -25,7 +25,7 @@ unsigned lh_sim_weaken_parse(const char *text)
     while (*text != '\0') {
         size_t size = strcspn(text, ",");
         unsigned flag = 0;
-        for (unsigned i = 0; i < LH_WEAKEN_COUNT; i++)
+        for (unsigned i = 0; i < LH_SIM_WEAKEN_COUNT; i++)
             if (strlen(names[i]) == size && strncmp(names[i], text, size) == 0)
                 flag = 1u << i;
         if (flag == 0)
@@ -39,14 +39,14 @@ unsigned lh_sim_weaken_parse(const char *text)
 void lh_sim_weaken_print(unsigned flags, FILE *file)
 {
     const char *separator = "";
-    for (unsigned i = 0; i < LH_WEAKEN_COUNT; i++)
+    for (unsigned i = 0; i < LH_SIM_WEAKEN_COUNT; i++)
         if ((flags >> i & 1) != 0)
             fprintf(file, "%s%s", separator, names[i]), separator = ",";
 }
 
 void lh_sim_weaken_help(FILE *file)
 {
-    for (unsigned i = 0; i < LH_WEAKEN_COUNT; i++)
+    for (unsigned i = 0; i < LH_SIM_WEAKEN_COUNT; i++)
         fprintf(file, "  %-19s %s\n", names[i], helps[i]);
 }
 
@@ -58,7 +58,7 @@ static bool broken(const struct lh_sim_node *node, unsigned flag)
 void lh_sim_weaken_start(struct lh_sim_node *node)
 {
     struct lh_machine *machine = &lh_driver_host(node->driver)->machine;
-    if (broken(node, LH_WEAKEN_NO_GUARD))
+    if (broken(node, LH_SIM_WEAKEN_NO_GUARD))
         machine->config.timing.rate_ppm = 0; // D_A = D_P
 }
 
@@ -72,26 +72,26 @@ static void before_accept(struct lh_sim_node *node, struct lh_acceptor_record *r
         return;
     bool named =
         message->base == record->ballot && lh_ballot_same_owner(message->ballot, record->ballot);
-    if (named && broken(node, LH_WEAKEN_SHRINKING_DEADLINE))
+    if (named && broken(node, LH_SIM_WEAKEN_SHRINKING_DEADLINE))
         record->deadline = (struct lh_instant){now.ns + 1};
-    if (!named && broken(node, LH_WEAKEN_NO_REFUSAL))
-        record->deadline = LH_PAST;
+    if (!named && broken(node, LH_SIM_WEAKEN_NO_REFUSAL))
+        record->deadline = now; // ended, and just now: as if nothing stood there
 }
 
 static void before_extend(struct lh_sim_node *node, struct lh_acceptor_record *record,
                           struct lh_instant now, const struct lh_message *message)
 {
-    if (broken(node, LH_WEAKEN_SHRINKING_DEADLINE) && lh_acceptor_live(record, now) &&
+    if (broken(node, LH_SIM_WEAKEN_SHRINKING_DEADLINE) && lh_acceptor_live(record, now) &&
         message->ballot == record->ballot && message->stamp > record->stamp)
         record->deadline = (struct lh_instant){now.ns + 1};
 }
 
 static void before_release(struct lh_sim_node *node, struct lh_acceptor_record *record,
-                           const struct lh_message *message)
+                           struct lh_instant now, const struct lh_message *message)
 {
-    if (broken(node, LH_WEAKEN_OWNER_ONLY_RELEASE) &&
+    if (broken(node, LH_SIM_WEAKEN_OWNER_ONLY_RELEASE) &&
         lh_ballot_same_owner(record->ballot, message->ballot) && message->ballot != record->ballot)
-        record->deadline = LH_PAST;
+        record->deadline = now; // ended, and just now: as if nothing stood there
 }
 
 static void before_request(struct lh_sim_node *node, struct lh_machine *machine,
@@ -103,7 +103,7 @@ static void before_request(struct lh_sim_node *node, struct lh_machine *machine,
     switch (message->kind) {
     case LH_MESSAGE_ACCEPT: before_accept(node, record, now, message); break;
     case LH_MESSAGE_EXTEND: before_extend(node, record, now, message); break;
-    case LH_MESSAGE_RELEASE: before_release(node, record, message); break;
+    case LH_MESSAGE_RELEASE: before_release(node, record, now, message); break;
     default: break;
     }
 }
@@ -135,11 +135,11 @@ static void before_answer(struct lh_sim_node *node, struct lh_machine *machine, 
                      message->ballot == proposer->ballot) ||
                     (message->kind == LH_MESSAGE_EXTENDED && proposer->phase == LH_EXTENDING &&
                      message->ballot == proposer->held && message->stamp == proposer->stamp);
-    if (broken(node, LH_WEAKEN_SCALAR_QUORUM) && promise)
+    if (broken(node, LH_SIM_WEAKEN_SCALAR_QUORUM) && promise)
         count_twice(&proposer->open, acceptor);
-    if (broken(node, LH_WEAKEN_SCALAR_QUORUM) && accepted)
+    if (broken(node, LH_SIM_WEAKEN_SCALAR_QUORUM) && accepted)
         count_twice(&proposer->accepted, acceptor);
-    if (broken(node, LH_WEAKEN_STALE_OWNER_OPEN) && promise &&
+    if (broken(node, LH_SIM_WEAKEN_STALE_OWNER_OPEN) && promise &&
         message->reported != LH_BALLOT_NONE &&
         lh_ballot_same_owner(message->reported, proposer->ballot))
         lh_set_add(&proposer->open, acceptor);
@@ -164,14 +164,16 @@ void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns)
     struct lh_host *host = lh_driver_host(node->driver);
     struct lh_machine *machine = &host->machine;
     struct lh_instant now = {now_ns};
-    if (broken(node, LH_WEAKEN_NO_QUARANTINE))
+    if (broken(node, LH_SIM_WEAKEN_NO_QUARANTINE))
         machine->quarantine_until = LH_PAST;
-    if (broken(node, LH_WEAKEN_SHORT_QUARANTINE) && lh_before(now, machine->quarantine_until))
+    if (broken(node, LH_SIM_WEAKEN_SHORT_QUARANTINE) && lh_before(now, machine->quarantine_until))
         machine->quarantine_until.ns -= lh_left(now, machine->quarantine_until).ns / 2;
-    if (broken(node, LH_WEAKEN_TOKEN_REUSE) && !host->identity.restored) {
+    if (broken(node, LH_SIM_WEAKEN_TOKEN_REUSE) && !host->identity.restored) {
         machine->acceptors.floor = LH_BALLOT_NONE;
         machine->seen = machine->counter = 0;
     }
+    if (broken(node, LH_SIM_WEAKEN_NO_FLOOR) && !host->identity.restored)
+        machine->acceptors.floor = LH_BALLOT_NONE;
 }
 
 static void forget_early(struct lh_machine *machine, struct lh_instant now)
@@ -188,11 +190,11 @@ void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struc
     struct lh_instant now = {now_ns};
     const struct lh_message *message = &trace->message;
     if (!trace->received) {
-        if (broken(node, LH_WEAKEN_LATE_TIMER) && message->kind == LH_MESSAGE_ACCEPT)
+        if (broken(node, LH_SIM_WEAKEN_LATE_TIMER) && message->kind == LH_MESSAGE_ACCEPT)
             after_accept_sent(node, machine, now, message);
         return;
     }
-    if (broken(node, LH_WEAKEN_FORGET_EARLY))
+    if (broken(node, LH_SIM_WEAKEN_FORGET_EARLY))
         forget_early(machine, now);
     if (lh_message_is_answer(message->kind))
         before_answer(node, machine, trace->peer - 1u, message);

@@ -26,21 +26,23 @@ struct lh_trace;
     X(NO_GUARD, "no-guard", "T2: an exclusion allows nothing for the rates of clocks")             \
     X(STALE_CLOCK, "stale-clock", "Clock: a node uses the reading of its last turn")               \
     X(TOKEN_REUSE, "token-reuse", "F2: a restarted node counts from the beginning")                \
+    X(NO_FLOOR, "no-floor",                                                                        \
+      "F2: a restarted acceptor has promised nothing; tokens are not judged")                      \
     X(FORGET_EARLY, "forget-early", "F1: an idle name is forgotten before its quarantine")         \
     X(EARLY_RELEASE, "early-release", "P6: the client releases and goes on")                       \
     X(CLIENT_OVERGRANT, "client-overgrant", "Client: the deadline counts from the answer")
 
 enum {
-#define LH_SIM_WEAKEN_INDEX(flag, name, help) LH_WEAKEN_INDEX_##flag,
-    LH_SIM_WEAKENINGS(LH_SIM_WEAKEN_INDEX)
-#undef LH_SIM_WEAKEN_INDEX
-        LH_WEAKEN_COUNT
+#define LH_SIM_WEAKEN_ENUM(flag, name, help) LH_SIM_WEAKEN_INDEX_##flag,
+    LH_SIM_WEAKENINGS(LH_SIM_WEAKEN_ENUM)
+#undef LH_SIM_WEAKEN_ENUM
+        LH_SIM_WEAKEN_COUNT
 };
 
 enum {
-#define LH_SIM_WEAKEN_FLAG(flag, name, help) LH_WEAKEN_##flag = 1 << LH_WEAKEN_INDEX_##flag,
-    LH_SIM_WEAKENINGS(LH_SIM_WEAKEN_FLAG)
-#undef LH_SIM_WEAKEN_FLAG
+#define LH_SIM_WEAKEN_BIT(flag, name, help) LH_SIM_WEAKEN_##flag = 1 << LH_SIM_WEAKEN_INDEX_##flag,
+    LH_SIM_WEAKENINGS(LH_SIM_WEAKEN_BIT)
+#undef LH_SIM_WEAKEN_BIT
 };
 
 // The flags of "name" or "name,name"; 0 if one is unknown.

@@ -22,7 +22,7 @@
 
 #define LH_SIM_PAIRS_MAX 16
 #define LH_SIM_WRITES_MAX 64
-#define LH_SIM_SESSIONS_MAX 64
+#define LH_SIM_SESSIONS_MAX 32
 
 struct lh_sim;
 
@@ -36,6 +36,8 @@ struct lh_sim_node {
     struct lh_sim *sim;
     unsigned index;
     struct lh_host_config config;
+    void *memory; // of its driver
+    size_t memory_size;
     struct lh_driver *driver; // NULL while down
     uint32_t life;            // counts starts
     struct lh_sim_clock clock;
