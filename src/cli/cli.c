@@ -22,6 +22,7 @@ static const struct lh_command commands[] = {
     {"release", lh_release_command, "give a lease back"},
     {"get", lh_get_command, "show who holds a lease"},
     {"list", lh_list_command, "show all leases of the cluster"},
+    {"watch", lh_watch_command, "tell who gains and who loses leases, as it happens"},
     {"revoke", lh_revoke_command, "refuse a holder further renewals"},
     {"status", lh_status_command, "show how a node and its cluster are"},
     {"keygen", lh_keygen_command, "make the keyring of a new cluster"},

@@ -15,6 +15,7 @@ int lh_release_command(int argc, char **argv);
 int lh_revoke_command(int argc, char **argv);
 int lh_get_command(int argc, char **argv);
 int lh_list_command(int argc, char **argv);
+int lh_watch_command(int argc, char **argv);
 int lh_run_command(int argc, char **argv);
 int lh_status_command(int argc, char **argv);
 int lh_keygen_command(int argc, char **argv);

@@ -147,7 +147,7 @@ static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *
                         int *ret_exit)
 {
     if (parsed->positional_count < syntax->positionals_least) {
-        int name = (int)strcspn(syntax->arguments, " ");
+        int name = (int)strcspn(syntax->arguments, " .");
         fprintf(stderr, "leasehold %s: %.*s is missing\n", syntax->command, name,
                 syntax->arguments);
         return wrong(syntax, ret_exit);
@@ -172,7 +172,7 @@ bool lh_options_one_wait(const char *command, bool nonblock, const struct lh_opt
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
                       struct lh_parsed *ret_parsed, int *ret_exit)
 {
-    struct lh_parsed parsed = {.positional_count = 0};
+    struct lh_parsed parsed = {.positionals = argv + 1};
     bool options_ended = false;
     for (int at = 1; at < argc; at++) {
         char *word = argv[at];

@@ -5,6 +5,7 @@
 #ifndef LH_CLI_OPTIONS_H
 #define LH_CLI_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,21 +33,21 @@ struct lh_option {
     const char *help;     // lines after a '\n' are indented likewise
 };
 
-#define LH_POSITIONALS_MOST 4
+#define LH_POSITIONALS_ANY INT_MAX
 
 struct lh_syntax {
     const char *command;   // "acquire"
     const char *arguments; // how it is called, after the command: "NAME [options]"
     const char *about;     // a sentence or two for the help
     int positionals_least; // how many positional arguments it takes
-    int positionals_most;
-    bool takes_command; // what follows the positionals, or `--`, is a command of its own
+    int positionals_most;  // LH_POSITIONALS_ANY: as many as are given
+    bool takes_command;    // what follows the positionals, or `--`, is a command of its own
     const struct lh_option *options;
     size_t option_count;
 };
 
 struct lh_parsed {
-    char *positionals[LH_POSITIONALS_MOST];
+    char **positionals; // gathered at the front of argv, behind the command's name
     int positional_count;
     char **command; // takes_command: ends in NULL; points into argv
     int command_count;

@@ -227,7 +227,7 @@ static void no_quorum(struct lh_run *run)
     if (!run->told) {
         lh_run_say(run, "was not acquired: %s: %s", lh_session_cause(run->call.trouble.reach),
                    run->call.trouble.error.text);
-        lh_session_hint("run", run->client, run->call.trouble.reach);
+        lh_session_hint("run", lh_channel_from_environment(run->client), run->call.trouble.reach);
     }
     run->told = keep;
     run->exit_code = LH_EXIT_NO_QUORUM;

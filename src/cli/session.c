@@ -117,7 +117,7 @@ const char *lh_session_cause(enum lh_reach reach)
     return "no quorum";
 }
 
-void lh_session_hint(const char *command, const struct lh_channel *client, enum lh_reach reach)
+void lh_session_hint(const char *command, bool from_environment, enum lh_reach reach)
 {
     if (reach == LH_REACH_FORBIDDEN)
         fprintf(stderr,
@@ -126,9 +126,8 @@ void lh_session_hint(const char *command, const struct lh_channel *client, enum 
                 command);
     else if (reach == LH_REACH_NOBODY)
         fprintf(stderr, "leasehold %s: is leaseholdd running there? %s\n", command,
-                lh_channel_from_environment(client)
-                    ? "The endpoint is from LEASEHOLD_CONNECT"
-                    : "Name others with --connect or LEASEHOLD_CONNECT");
+                from_environment ? "The endpoint is from LEASEHOLD_CONNECT"
+                                 : "Name others with --connect or LEASEHOLD_CONNECT");
 }
 
 static int no_quorum(const char *command, const struct lh_channel *client,
@@ -136,7 +135,7 @@ static int no_quorum(const char *command, const struct lh_channel *client,
 {
     fprintf(stderr, "leasehold %s: %s: %s\n", command, lh_session_cause(trouble->reach),
             trouble->error.text);
-    lh_session_hint(command, client, trouble->reach);
+    lh_session_hint(command, lh_channel_from_environment(client), trouble->reach);
     if (json)
         print_failure(command, "noquorum", name, NULL, trouble->error.text);
     return LH_EXIT_NO_QUORUM;

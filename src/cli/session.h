@@ -44,7 +44,8 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
 const char *lh_session_cause(enum lh_reach reach);
 
 // A line on what to do if nothing could be connected to; nothing otherwise.
-void lh_session_hint(const char *command, const struct lh_channel *client, enum lh_reach reach);
+// `from_environment`: the endpoints are those of LEASEHOLD_CONNECT.
+void lh_session_hint(const char *command, bool from_environment, enum lh_reach reach);
 
 // Waits for the end of a call, prints what became of it, closes the client and returns the exit
 // code. A lease acquired whose token could not be printed is of no use to anybody: it is released.

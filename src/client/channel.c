@@ -41,18 +41,9 @@ bool lh_channel_open(const char *endpoints, struct lh_channel **ret_channel, str
         return lh_error_set(error, "out of memory");
     channel->fd = -1;
     channel->values = malloc(VALUES_MOST * sizeof *channel->values);
-    const char *variable = getenv("LEASEHOLD_CONNECT");
-    if (endpoints == NULL && variable != NULL && variable[0] != '\0') {
-        endpoints = variable;
-        channel->from_environment = true;
-    }
-    if (endpoints == NULL)
-        endpoints = LH_ENDPOINT_DEFAULT;
-    struct lh_error why;
     bool good = channel->values != NULL || lh_error_set(error, "out of memory");
-    if (good && !lh_endpoint_list_parse(endpoints, &channel->endpoints, &why))
-        good = lh_error_set(error, "%s%s", channel->from_environment ? "LEASEHOLD_CONNECT: " : "",
-                            why.text);
+    good = good &&
+           lh_endpoint_list_find(endpoints, &channel->endpoints, &channel->from_environment, error);
     if (!good) {
         lh_channel_close(channel);
         return false;

@@ -140,3 +140,17 @@ bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
         *ret_list = list;
     return good;
 }
+
+bool lh_endpoint_list_find(const char *text, struct lh_endpoint_list *ret_list,
+                           bool *ret_from_environment, struct lh_error *error)
+{
+    const char *variable = getenv("LEASEHOLD_CONNECT");
+    struct lh_error why;
+    bool from_environment = text == NULL && variable != NULL && variable[0] != '\0';
+    if (text == NULL)
+        text = from_environment ? variable : LH_ENDPOINT_DEFAULT;
+    if (!lh_endpoint_list_parse(text, ret_list, &why))
+        return lh_error_set(error, "%s%s", from_environment ? "LEASEHOLD_CONNECT: " : "", why.text);
+    *ret_from_environment = from_environment;
+    return true;
+}

@@ -35,4 +35,9 @@ struct lh_endpoint_list {
 bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
                             struct lh_error *error);
 
+// The endpoints that a command was given: `text`, or if that is NULL those of LEASEHOLD_CONNECT,
+// then (also if that is empty) LH_ENDPOINT_DEFAULT. Tells which it was.
+bool lh_endpoint_list_find(const char *text, struct lh_endpoint_list *ret_list,
+                           bool *ret_from_environment, struct lh_error *error);
+
 #endif
