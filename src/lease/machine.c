@@ -193,10 +193,13 @@ static bool sent_by_owner(uint8_t from, const struct lh_message *message)
 }
 
 // F1: by the argument of T3, a name at rest for the ceiling's quarantine is a restart already
-// served.
+// served. Not before this node serves: until then neither the ceiling nor the floor is known, while
+// a clean restart (F4) has brought records back.
 static void forget_idle(struct lh_machine *machine, struct lh_instant now)
 {
     if (!machine->config.idle_forget)
+        return;
+    if (machine->quarantine_until.ns == LH_NEVER.ns)
         return;
     struct lh_duration quarantine =
         machine->config.quarantine_ceiling

@@ -296,6 +296,31 @@ static void F1_with_F5_the_wait_is_that_of_the_ceiling(void **state)
     }
 }
 
+// Between a clean restart (F4) and the write that lets a node serve, nothing may be forgotten: the
+// ceiling is not known yet, and the floor that is saved would take the place of the one that
+// forgetting raised. Found by the simulator: a token fell.
+static void F1_nothing_is_forgotten_before_the_node_serves(void **state)
+{
+    (void)state;
+    for (int ceiling = 0; ceiling <= 1; ceiling++) {
+        struct fixture_settings settings = usual();
+        settings.idle_forget = true;
+        settings.quarantine_ceiling = ceiling != 0;
+        struct fixture *fixture = cluster_of(settings);
+        struct lh_machine *machine = fixture->nodes[1].machine;
+        ask(fixture, 0, 1, prepare(0, 5, 50));
+        machine->quarantine_until = LH_NEVER; // as before lh_machine_serve
+        machine->ceiling = machine->ceiling_wanted = (struct lh_duration){0};
+        fixture->true_ns = 100000 * MS;
+        fixture_timer(fixture, 1);
+        assert_non_null(fixture_record(fixture, 1, NAME));
+        lh_machine_serve(machine, fixture_now(fixture, 1), LH_BALLOT_NONE, 0, machine->reserved,
+                         (struct lh_duration){0});
+        assert_int_equal(ask(fixture, 0, 1, prepare(0, 4, 50))->message.kind, LH_MESSAGE_REJECTED);
+        end(fixture);
+    }
+}
+
 // --- F5 ---
 
 static struct fixture *ceiling_cluster(int64_t ceiling_ttl_ms)
@@ -539,6 +564,7 @@ int main(void)
         cmocka_unit_test(F2_asks_for_no_less_than_is_reserved),
         cmocka_unit_test(F1_without_F5_the_wait_is_that_of_M),
         cmocka_unit_test(F1_with_F5_the_wait_is_that_of_the_ceiling),
+        cmocka_unit_test(F1_nothing_is_forgotten_before_the_node_serves),
         cmocka_unit_test(F5_a_restart_keeps_the_ceiling_for_its_quarantine),
         cmocka_unit_test(F5_the_longest_of_a_period_counts),
         cmocka_unit_test(F5_the_ceiling_falls_to_a_step),
