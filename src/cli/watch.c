@@ -111,8 +111,8 @@ static void take_message(struct watching *watching)
                   &line);
     if (line.missed > 0)
         fprintf(stderr,
-                "leasehold watch: '%s': %" PRId64
-                " changes were left out, because they were read too slowly\n",
+                "leasehold watch: changes of '%s' left out because they were read too slowly: "
+                "%" PRId64 "\n",
                 line.name, line.missed);
     if (line.event != LH_WATCH_UNKNOWN)
         say_resumed(watching);

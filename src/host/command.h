@@ -86,6 +86,9 @@ void lh_command_cluster_status(struct lh_call *call);
 
 void lh_command_subscribe(struct lh_call *call);
 void lh_command_unsubscribe(struct lh_call *call);
+// Goes on with an UNSUBSCRIBE from everything.
+void lh_command_unsubscribe_on(struct lh_host *host, uint32_t session_id,
+                               struct lh_host_effects *effects);
 void lh_command_psubscribe(struct lh_call *call);
 void lh_command_punsubscribe(struct lh_call *call);
 

@@ -7,6 +7,7 @@
 
 // One command asks every member about each channel, and all of that must fit into one step.
 #define CHANNELS_A_COMMAND 32
+#define UNSUBSCRIBED_A_STEP 128
 _Static_assert(CHANNELS_A_COMMAND *LH_MEMBERS_MAX <= LH_HOST_SENDS_MAX, "room to ask");
 
 static const struct lh_slice channel_prefix = LH_SLICE_INIT("lease:");
@@ -92,23 +93,27 @@ void lh_command_subscribe(struct lh_call *call)
 
 // --- UNSUBSCRIBE ---
 
-static void unsubscribe_all(struct lh_call *call, struct lh_writer *reply)
+// From everything: a thousand confirmations do not fit into one step.
+void lh_command_unsubscribe_on(struct lh_host *host, uint32_t session_id,
+                               struct lh_host_effects *effects)
 {
-    struct lh_session *session = call->session;
+    struct lh_session *session = &host->sessions.sessions[session_id];
     uint8_t channel[sizeof "lease:" - 1 + LH_NAME_MAX_BYTES];
     uint8_t *name_at = channel + channel_prefix.size_bytes;
     memcpy(channel, channel_prefix.data, channel_prefix.size_bytes);
-    while (session->watches != 0) {
-        const struct lh_watch *watch = lh_watch_get(&call->host->watches, session->watches);
-        struct lh_slice name = lh_watch_name(call->host, watch, name_at);
+    struct lh_writer reply = lh_reply_begin(effects);
+    for (unsigned i = 0; i < UNSUBSCRIBED_A_STEP && session->watches != 0; i++) {
+        const struct lh_watch *watch = lh_watch_get(&host->watches, session->watches);
+        struct lh_slice name = lh_watch_name(host, watch, name_at);
         if (name.data != name_at)
             memcpy(name_at, name.data, name.size_bytes);
-        bool removed =
-            lh_watch_remove(call->host, call->session_id, lh_slice_of(name_at, name.size_bytes));
+        bool removed = lh_watch_remove(host, session_id, lh_slice_of(name_at, name.size_bytes));
         LH_ASSERT(removed);
-        write_confirmation(reply, session, "unsubscribe",
+        write_confirmation(&reply, session, "unsubscribe",
                            lh_slice_of(channel, channel_prefix.size_bytes + name.size_bytes));
     }
+    session->unsubscribing = session->watches != 0;
+    lh_reply_end(effects, session_id, &reply);
 }
 
 static void write_nothing_left(struct lh_writer *writer, const struct lh_session *session,
@@ -122,10 +127,12 @@ static void write_nothing_left(struct lh_writer *writer, const struct lh_session
 
 void lh_command_unsubscribe(struct lh_call *call)
 {
+    if (call->word_count == 1 && call->session->watch_count > 0) {
+        lh_command_unsubscribe_on(call->host, call->session_id, call->effects);
+        return;
+    }
     struct lh_writer reply = lh_reply_begin(call->effects);
-    if (call->word_count == 1 && call->session->watch_count > 0)
-        unsubscribe_all(call, &reply);
-    else if (call->word_count == 1)
+    if (call->word_count == 1)
         write_nothing_left(&reply, call->session, "unsubscribe");
     for (size_t i = 1; i < call->word_count; i++) {
         struct lh_slice name = name_of_channel(call->words[i]);

@@ -324,6 +324,11 @@ size_t lh_driver_room(const struct lh_driver *driver, uint32_t session)
     return lh_host_room(driver->host, session);
 }
 
+void lh_driver_backlog(struct lh_driver *driver, uint32_t session, bool backlogged)
+{
+    lh_host_backlog(driver->host, session, backlogged);
+}
+
 void lh_driver_bytes(struct lh_driver *driver, uint32_t session, struct lh_slice bytes)
 {
     struct lh_host_input input = {

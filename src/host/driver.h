@@ -63,6 +63,9 @@ void lh_driver_open(struct lh_driver *driver, uint32_t session);
 // How many bytes of `session` can be taken now; when 0, stop reading from it until it was replied
 // to.
 size_t lh_driver_room(const struct lh_driver *driver, uint32_t session);
+
+// See lh_host_backlog.
+void lh_driver_backlog(struct lh_driver *driver, uint32_t session, bool backlogged);
 void lh_driver_bytes(struct lh_driver *driver, uint32_t session, struct lh_slice bytes);
 void lh_driver_close(struct lh_driver *driver, uint32_t session);
 void lh_driver_persisted(struct lh_driver *driver, uint64_t number);

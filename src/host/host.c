@@ -363,6 +363,11 @@ size_t lh_host_room(const struct lh_host *host, uint32_t session)
     return lh_session_room(&host->sessions.sessions[session]);
 }
 
+void lh_host_backlog(struct lh_host *host, uint32_t session, bool backlogged)
+{
+    host->sessions.sessions[session].backlogged = backlogged;
+}
+
 void lh_host_header(struct lh_host *host, uint8_t to, struct lh_instant now,
                     struct lh_writer *writer)
 {

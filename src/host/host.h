@@ -169,6 +169,10 @@ struct lh_instant lh_host_deadline(const struct lh_host *host);
 // How many bytes `session` can take now.
 size_t lh_host_room(const struct lh_host *host, uint32_t session);
 
+// Whether the client of `session` leaves unread what it was sent: then no more is said to it than it
+// asks for.
+void lh_host_backlog(struct lh_host *host, uint32_t session, bool backlogged);
+
 // The datagram header for `to`, appended by the driver just before it seals; `now` is read just
 // before.
 void lh_host_header(struct lh_host *host, uint8_t to, struct lh_instant now,

@@ -97,7 +97,8 @@ static bool next_request(struct lh_host *host, uint32_t session_id, struct lh_ho
 
 static bool more_waits(const struct lh_session *session)
 {
-    return !session->closing && session->request == 0 && session->input_used > 0;
+    return !session->closing && session->request == 0 &&
+           (session->input_used > 0 || session->unsubscribing);
 }
 
 void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice bytes,
@@ -108,6 +109,11 @@ void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice
     if (!session->open || session->closing)
         return;
     take_in(session, bytes);
+    if (session->unsubscribing) {
+        lh_command_unsubscribe_on(host, session_id, effects);
+        effects->again = more_waits(session);
+        return;
+    }
     if (session->request != 0 || !next_request(host, session_id, effects, &request))
         return;
     struct lh_call call = {

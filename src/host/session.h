@@ -17,12 +17,14 @@
 #define LH_SESSION_INPUT_BYTES 4096 // the longest request
 #define LH_SESSION_NAME_BYTES_MAX 64
 #define LH_SESSION_LIBRARY_BYTES_MAX 48
-#define LH_SESSION_WATCHES_MAX 128 // a session's; more leases are watched over more connections
+#define LH_SESSION_WATCHES_MAX 1024 // a session's; more leases are watched over more connections
 
 struct lh_session {
     bool open;
     bool closing;
-    bool handling; // a command of it is being carried out
+    bool handling;      // a command of it is being carried out
+    bool backlogged;    // its client does not read what it is sent
+    bool unsubscribing; // from everything, a portion a step
     enum lh_resp_protocol protocol;
     uint32_t request;                 // pending, 0 = none
     uint32_t input_start, input_used; // bytes of `input` not yet handled: where, how many
@@ -44,6 +46,7 @@ struct lh_sessions {
     uint64_t opened;    // ever
     uint64_t commands;  // ever
     uint64_t malformed; // connections ended for it
+    uint64_t left_out;  // changes that watchers did not read
 };
 
 // How many bytes lh_session_bytes takes now. 0 while a closing session waits for its end.

@@ -111,6 +111,7 @@ size_t lh_status_counters(const struct lh_host *host,
         {"connections", host->sessions.opened},
         {"connections-malformed", host->sessions.malformed},
         {"commands", host->sessions.commands},
+        {"changes-left-out", host->sessions.left_out},
     };
     size_t count = sizeof counters / sizeof counters[0];
     _Static_assert(sizeof counters / sizeof counters[0] + LH_HOST_SHOWN_MAX <=

@@ -5,6 +5,7 @@
 #include "host/host_internal.h"
 
 #define ASK_EVERY (250 * LH_NS_PER_MS)
+#define ROOM_EVERY (20 * LH_NS_PER_MS) // while as many questions are under way as there may be
 
 static struct lh_watch *find(const struct lh_host *host, uint32_t session, uint32_t lease)
 {
@@ -102,8 +103,19 @@ void lh_watch_ask(struct lh_host *host, uint32_t lease, struct lh_instant now,
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease);
     tenant->watch_query = lh_query_watch(host, lease, now, effects);
-    tenant->watch_at = lh_after(now, (struct lh_duration){ASK_EVERY});
+    int64_t again_ns = tenant->watch_query != 0 ? ASK_EVERY : ROOM_EVERY;
+    tenant->watch_at = lh_after(now, (struct lh_duration){again_ns});
     lh_tenant_settle(host, lease);
+}
+
+// Leaves out a change that a watcher does not read; what it was told first stays number 1.
+static void leave_out(struct lh_host *host, struct lh_watch *watch, bool changed)
+{
+    if (changed && watch->sequence > 0) {
+        watch->sequence++;
+        host->sessions.left_out++;
+    }
+    watch->fresh = true;
 }
 
 void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_result *result,
@@ -118,6 +130,7 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
                     (result->token == LH_BALLOT_NONE && result->node == tenant->watch_node)));
     bool whole = result->status == LH_STATUS_FREE ||
                  (result->status == LH_STATUS_HELD && result->token != LH_BALLOT_NONE);
+    bool nobody_knows = result->status == LH_STATUS_NOQUORUM;
     struct lh_result told = *result;
     if (!known)
         told.status = LH_STATUS_UNDECIDED;
@@ -125,10 +138,17 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
     for (uint32_t at = tenant->watches; at != 0;) {
         struct lh_watch *watch = lh_watch_get(&host->watches, at);
         at = watch->next_of_lease;
-        if (same && !watch->fresh && !(whole && watch->unsure))
+        bool owed = watch->fresh || (whole && watch->unsure) || (known && watch->blind) ||
+                    (nobody_knows && !watch->blind);
+        if (same && !owed)
             continue;
+        if (host->sessions.sessions[watch->session].backlogged) {
+            leave_out(host, watch, !same);
+            continue;
+        }
         watch->fresh = false;
         watch->unsure = !whole;
+        watch->blind = !known;
         watch->sequence++;
         lh_session_publish(host, watch, &told, effects);
     }

@@ -1,6 +1,10 @@
 // Subscriptions: which session watches which lease. A watched lease is asked for at the other
 // members at an interval and whenever something happens to it here; a watcher hears of changes of
-// state, owner and holder, not of renewals.
+// state, owner and holder, not of renewals, and once when no majority can tell any more.
+//
+// What must stay true: a watcher that does not read holds nothing up. What it would have been told is
+// left out and counted (the numbers of its messages show the gap), and it has the present state as
+// soon as it reads again.
 #ifndef LH_HOST_WATCH_H
 #define LH_HOST_WATCH_H
 
@@ -12,6 +16,7 @@ struct lh_watch {
     uint32_t sequence; // messages sent
     bool fresh;        // the present state is owed, changed or not
     bool unsure; // it was told less than the others know: what is known is owed, changed or not
+    bool blind;  // it was told that the state is not known
     uint32_t next_of_lease, next_of_session; // ids; 0 ends
 };
 

@@ -108,6 +108,13 @@ void lh_clients_reply(struct lh_clients *clients, uint32_t session, struct lh_sl
 
 static void write_out(struct lh_client *client);
 
+static void note_backlog(struct lh_client *client)
+{
+    if (client->open)
+        lh_driver_backlog(client->clients->driver, client->session,
+                          client->out_used + client->sent_size > LH_CLIENT_BACKLOG_BYTES);
+}
+
 static void on_written(uv_write_t *write, int status)
 {
     struct lh_client *client = write->data;
@@ -119,6 +126,7 @@ static void on_written(uv_write_t *write, int status)
         end(client);
     else if (client->open)
         write_out(client);
+    note_backlog(client);
 }
 
 static void write_out(struct lh_client *client)
@@ -162,6 +170,7 @@ void lh_clients_flush(struct lh_clients *clients)
         if (!client->open)
             continue;
         write_out(client);
+        note_backlog(client);
         if (client->open)
             read_on(client);
     }

@@ -1,5 +1,5 @@
-// Client connections. This file moves bytes; the host's sessions understand them. A client that does
-// not read what it is sent is let go.
+// Client connections. This file moves bytes; the host's sessions understand them. To a client that
+// does not read, the host says no more than it asks for; one that asks on all the same is let go.
 #ifndef LH_NODE_CLIENTS_H
 #define LH_NODE_CLIENTS_H
 
@@ -9,7 +9,8 @@
 #include "node/config.h"
 #include "node/listen.h"
 
-#define LH_CLIENT_PENDING_MAX (1 << 20) // bytes not yet read by a client before it is let go
+#define LH_CLIENT_BACKLOG_BYTES (64 << 10) // not yet read by a client: it is slow
+#define LH_CLIENT_PENDING_MAX (1 << 20)    // bytes not yet read by a client before it is let go
 
 struct lh_client {
     union {

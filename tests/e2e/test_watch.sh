@@ -3,10 +3,10 @@
 # `leasehold watch`: gain, loss and change of owner, one line each, from any node, through kills and restarts of the daemon
 # that tells them.
 . "$(dirname "$0")/lib.sh"
-plan 38
+plan 52
 nets 3
 cluster 3
-for n in 1 2 3; do configure $n max-ttl=5s state-dir="$dir/$n.state"; mkdir "$dir/$n.state"; done
+for n in 1 2 3; do configure $n max-ttl=5s max-leases=3000 state-dir="$dir/$n.state"; mkdir "$dir/$n.state"; done
 start 1 2 3
 check 'three nodes serve' serving 1 2 3
 
@@ -116,6 +116,50 @@ check 'once for each change, in order' eval 'hook_ran 2 "gained hooked held ${to
 check 'one at a time' not grep -q overlap "$dir/hook.log"
 check 'its failure is said' said hooked "--exec for 'hooked' exited with 9"
 end hooked
+
+# --- the daemon that tells is cut off: it says so, and another one knows ---
+watch blind 12 blind
+watch stays 1 blind
+check 'free' eval 'tells blind 1 "free     blind" && tells stays 1 "free     blind"'
+cut_off 1
+check 'cut off it does not know' tells stays 2 'unknown  blind$'
+check 'and is left for the next' said blind '1.sock: no majority of the members answers it; trying the next endpoint'
+check 'which knows' said blind "watching at unix:$dir/2.sock"
+answers granted 2 ACQUIRE blind TTL 5s HOLDER gus
+check 'and tells changes' eventually 5 eval 'tail -n1 "$dir/blind.out" | grep -q "gained   blind .* gus"'
+heal
+check 'all serve' serving 1 2 3
+check 'who stayed is told what it missed' eventually 5 eval 'tail -n1 "$dir/stays.out" | grep -q "gained   blind .* gus"'
+end blind && end stays
+
+# --- a thousand on one connection ---
+mapfile -t many < <(seq -f 'many/%g' 1000)
+watch many 1 "${many[@]}"
+lines_are() { [ "$(wc -l <"$dir/$1.out")" = "$2" ]; }
+check 'a thousand leases are watched by one' eventually 20 lines_are many 1000
+for i in 1 500 1000; do answers granted 2 ACQUIRE many/$i TTL 1s HOLDER hal; done
+check 'any of them tells' eval 'tells many 1006 lost && [ "$(grep -c "gained .* hal" "$dir/many.out")" = 3 ]'
+end many
+
+# --- one that does not read holds nothing up; what it missed is counted and said ---
+mapfile -t long < <(seq -f 'long-%0240.0f' 200)
+watch slow 1 "${long[@]}"
+check 'it reads' eventually 10 lines_are slow 200
+kill -STOP "${pid[slow]}"
+change_all() {
+    local name
+    for name in "${long[@]}"; do answers granted 1 ACQUIRE "$name" TTL 300ms HOLDER ida || return 1; done
+}
+left_out() { [ "$(counter_of 1 changes-left-out)" -gt 0 ]; }
+until left_out || [ $((tries = ${tries:-0} + 1)) -gt 8 ]; do change_all; done
+check 'it does not, and changes are left out' left_out
+check 'others are served meanwhile' within 0 2000 exits 0 1 get job
+check 'it is not let go' not grep -q client-let-go "$dir/1.log"
+kill -CONT "${pid[slow]}"
+check 'it is told that there is a gap' said slow 'left out because they were read too slowly: '
+answers granted 1 ACQUIRE "${long[7]}" TTL 5s HOLDER ivy
+check 'and hears of the next change' eventually 5 grep -q "gained .* ${long[7]} .* ivy" "$dir/slow.out"
+end slow
 
 # --- mistypes ---
 check 'no name: 64' eval 'exits 64 1 watch && says "NAME is missing"'

@@ -101,8 +101,8 @@ static void test_what_happens_here_is_told_at_once(void **state)
     cluster_close(cluster);
 }
 
-// Cut off, it says "unknown" to those who ask then, and the truth to them as soon as it knows it,
-// although the others, who know it already, hear nothing.
+// Cut off, it says "unknown", once, to those who ask then and to those who knew; and the truth as
+// soon as it knows it.
 static void test_first_message_while_cut_off(void **state)
 {
     (void)state;
@@ -118,10 +118,46 @@ static void test_first_message_while_cut_off(void **state)
     unsigned late = watcher(cluster, 0, "x");
     cluster_run(cluster, 2500);
     expect_message(cluster, late, 1, "unknown", 0);
+    expect_message(cluster, early, 2, "unknown", 0);
     cluster_isolate(cluster, 0, false);
     cluster_run(cluster, 2500);
-    expect_message(cluster, early, 1, "held", token);
+    expect_message(cluster, early, 3, "held", token);
     expect_message(cluster, late, 2, "held", token);
+    cluster_close(cluster);
+}
+
+// Who does not read holds nobody up: what it misses is counted, and it has the present state when it
+// reads again.
+static void test_a_watcher_that_does_not_read(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster();
+    unsigned slow = watcher(cluster, 0, "x");
+    unsigned other = watcher(cluster, 0, "x");
+    unsigned holder = cluster_connect(cluster, 0);
+    int64_t token = 0;
+    cluster_run(cluster, 600);
+    expect_message(cluster, slow, 1, "free", 0);
+    lh_host_backlog(cluster_host(cluster, 0), cluster->clients[slow].session, true);
+    for (unsigned round = 0; round < 2; round++) {
+        cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 5s");
+        token = cluster_integer(cluster, holder, "token");
+        cluster_run(cluster, 600);
+        cluster_call(cluster, holder, "LEASE RELEASE x %lld me", (long long)token);
+        cluster_run(cluster, 600);
+    }
+    cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 10s");
+    token = cluster_integer(cluster, holder, "token");
+    cluster_run(cluster, 600);
+    expect_message(cluster, other, 6, "held", token);
+    expect_message(cluster, slow, 1, "free", 0);
+    assert_int_equal(cluster_host(cluster, 0)->sessions.left_out, 5);
+    lh_host_backlog(cluster_host(cluster, 0), cluster->clients[slow].session, false);
+    cluster_run(cluster, 600);
+    const char *payload = message(cluster, slow, 2);
+    assert_int_equal(cluster->clients[slow].pushes, 2);
+    assert_int_equal(cluster_push_integer(payload, "seq"), 7);
+    assert_int_equal(cluster_push_integer(payload, "token"), token);
     cluster_close(cluster);
 }
 
@@ -192,6 +228,38 @@ static void test_many_leases_are_watched(void **state)
     cluster_close(cluster);
 }
 
+// All of them are told their first state and each change, and one UNSUBSCRIBE ends all.
+static void test_a_thousand_on_one_connection(void **state)
+{
+    (void)state;
+    struct cluster_settings settings = cluster_defaults();
+    settings.max_clients = 300;
+    settings.max_leases = 2000;
+    struct cluster *cluster = cluster_open(&settings);
+    cluster_run(cluster, 1000);
+    unsigned client = cluster_connect(cluster, 0), holder = cluster_connect(cluster, 1);
+    struct cluster_client *watching = &cluster->clients[client];
+    cluster_call(cluster, client, "HELLO 3");
+    for (unsigned i = 0; i < 1024; i++) {
+        cluster_command(cluster, client, "SUBSCRIBE lease:a%u", i);
+        watching->asked_count = 0;
+        if (i % 32 == 0)
+            cluster_run(cluster, 10);
+    }
+    cluster_run(cluster, 3000);
+    assert_int_equal(watching->pushes, 1024);
+    for (unsigned i = 0; i < 1024; i++)
+        cluster_call(cluster, holder, "LEASE ACQUIRE a%u HOLDER me TTL 10s", i);
+    cluster_run(cluster, 3000);
+    assert_int_equal(watching->pushes, 2048);
+    cluster_command(cluster, client, "UNSUBSCRIBE");
+    watching->asked_count = 0;
+    cluster_run(cluster, 10);
+    assert_int_equal(cluster_host(cluster, 0)->sessions.sessions[watching->session].watch_count, 0);
+    cluster_call(cluster, client, "PING");
+    cluster_close(cluster);
+}
+
 static void test_unsubscribed(void **state)
 {
     (void)state;
@@ -217,9 +285,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_change_comes_once),
         cmocka_unit_test(test_what_happens_here_is_told_at_once),
         cmocka_unit_test(test_first_message_while_cut_off),
+        cmocka_unit_test(test_a_watcher_that_does_not_read),
         cmocka_unit_test(test_first_message_without_the_owner),
         cmocka_unit_test(test_many_watch_one_lease),
         cmocka_unit_test(test_many_leases_are_watched),
+        cmocka_unit_test(test_a_thousand_on_one_connection),
         cmocka_unit_test(test_unsubscribed),
     };
     if (argc > 1)
