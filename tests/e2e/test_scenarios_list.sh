@@ -1,0 +1,97 @@
+#!/bin/bash
+# run-tests: timeout 300
+# What users of other lock services report (the numbers are those of the list), as far as get, list and revoke answer it:
+# holder, age, renewals, last renewal, what remains, and when the next owner can come.
+. "$(dirname "$0")/lib.sh"
+plan 38
+nets 3
+cluster 3
+for n in 1 2 3; do configure $n max-ttl=10s; done
+start 1 2 3
+check 'three nodes serve' serving 1 2 3
+says() { grep -q -F -- "$1" "$dir/cli.log"; }
+prints() { grep -qE -- "$1" <<<"$out"; }
+
+# field KEY: a number or text of the JSON in $out; the first with that key.
+field() { grep -oE "[{,]\"$1\":\"?[^\",}]*" <<<"$out" | head -n1 | sed -E 's/^[^:]*:"?//'; }
+between() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; }
+
+# --- scenario 13: T = 10 s: the next owner can come within [T, T + guard]. Here T is 2 s; with 1 % the guard is 41 ms. ---
+check 'scenario 13: A holds for T' exits 0 1 acquire bounds --ttl 2s --holder ada
+from=$(now_ms)
+for n in 1 2 3; do
+    check "scenario 13: get prints both bounds at node $n" eval 'exits 0 $n get bounds && prints "the next owner can come in [0-9.]+m?s, and no later than in [0-9.]+m?s"'
+done
+cli 2 get bounds --json
+check 'scenario 13: and has both in JSON, the lower one first' eval 'between "$(field next_owner_min_ms)" 1 2000 && between "$(field next_owner_max_ms)" "$(field next_owner_min_ms)" 2041'
+check 'what remains is not above the lower bound by more than the view is old' eval 'between "$(field remaining_ms)" 1 2000'
+check 'scenario 13: B, who waits at another node, gets it' exits 0 2 acquire bounds --ttl 1s --wait 10s --holder bob
+took=$(($(now_ms) - from))
+check 'scenario 13: after T and not long after' between "$took" 1900 3000
+
+# --- never below 0, through the end of a lease and after it, on every node ---
+answers granted 1 ACQUIRE brief TTL 700ms HOLDER ada
+never_below() {
+    local n until=$(($(now_ms) + 1500))
+    while [ "$(now_ms)" -lt $until ]; do
+        for n in 1 2 3; do
+            exits 0 $n get brief --json && ! prints '":-' || return 1
+            exits 0 $n list --json && ! prints '":-' || return 1
+        done
+    done
+    exits 0 1 get brief --json && prints '"status":"free","name":"brief"'
+}
+check 'nothing is below 0, however late it is' never_below
+
+# --- scenario 15: T = 300 ms: granted exactly, or refused naming the minimum ---
+for ttl in 300ms 0.3; do
+    check "scenario 15: --ttl $ttl is 300 ms" eval 'exits 0 1 acquire "exact-$ttl" --ttl $ttl --json && [ "$(field ttl_ms)" = 300 ] && between "$(field remaining_ms)" 1 300'
+done
+check 'scenario 15: a TTL below the minimum is refused, naming it' eval 'exits 64 1 acquire exact --ttl 49ms && says "TTL '"'49ms'"' is below the least, 50ms"'
+check 'scenario 15: above the maximum too' eval "exits 64 1 acquire exact --ttl 11s && says \"TTL '11s' is above this cluster's max-ttl 10s\""
+check 'scenario 15: and of a renewal' eval 'exits 64 1 renew exact --token 65793 --holder h --ttl 1ms && says "TTL '"'1ms'"' is below the least, 50ms"'
+
+# --- scenario 19: the holder died an hour ago ---
+answers granted 3 ACQUIRE dead TTL 300ms HOLDER gone
+check 'scenario 19: it is over' eventually 3 answers free 1 GET dead
+check 'scenario 19: B gets it at once, without watching a whole T' within 0 1500 exits 0 2 acquire dead --ttl 10s --nonblock --holder bob
+
+# --- scenario 32: somebody forgot a lease ---
+hold forgotten forgotten 1s 1
+check 'scenario 32: somebody holds and renews' eventually 5 beats forgotten
+renewed() { cli 2 list --json --prefix forgotten && [ "$(field renewals)" -ge 2 ]; }
+check 'scenario 32: list shows how often it was renewed' eventually 5 renewed
+check 'scenario 32: and when last' between "$(field renewed_ago_ms)" 0 1000
+check 'scenario 32: and its age, which is more' between "$(field age_ms)" "$(field renewed_ago_ms)" 60000
+check 'scenario 32: and the holder' eval '[ "$(field holder)" = "$(cli 1 get forgotten --json; field holder)" ] && [ -n "$(field holder)" ]'
+check 'scenario 32: for people too' eval 'exits 0 3 list && prints "^NAME +TOKEN +NODE +LEFT +AGE +RENEWED +HOLDER$" && prints "^forgotten +[0-9]+ +1 +[0-9]+ms +[0-9.]+s +[0-9]+x, [0-9]+ms ago +.+@.+:[0-9a-f]{16}$"'
+check 'the names in the JSON of list are stable' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\{\"name\":\"forgotten\",\"token\":[0-9]+,\"holder\":\"[^\"]+\",\"node\":1,\"remaining_ms\":[0-9]+,\"age_ms\":[0-9]+,\"renewals\":[0-9]+,\"renewed_ago_ms\":[0-9]+,\"ttl_ms\":1000\}\],\"age_ms\":[0-9]+,\"missing\":\[\]\}$"'
+check 'and of get' eval 'exits 0 2 get forgotten --json && prints "^\{\"status\":\"held\",\"name\":\"forgotten\",\"token\":[0-9]+,\"holder\":\"[^\"]+\",\"node\":1,\"remaining_ms\":[0-9]+,\"age_ms\":[0-9]+,\"renewals\":[0-9]+,\"renewed_ago_ms\":[0-9]+,\"next_owner_min_ms\":[0-9]+,\"next_owner_max_ms\":[0-9]+,\"reason\":null\}$"'
+check 'scenario 32: revoke says when it ends' eval 'exits 0 3 revoke forgotten && prints "^forgotten  revoked: token [0-9]+ of .+ on node 1 ends within [0-9]+ms$"'
+check 'scenario 32: the holder learns of it' ended forgotten 76
+check 'scenario 32: and it is free' eval 'eventually 3 answers free 1 GET forgotten && exits 0 1 get forgotten && prints "^forgotten  free$"'
+check 'scenario 32: list shows it no more' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\],"'
+check 'no lease, said in words' eval 'exits 0 2 list --prefix forgotten && says "no lease is held"'
+
+# --- scenario 37: no owner, or two: a number for each name that alerts can be written on ---
+owners() { cli 2 list --json --prefix alert && grep -o '"name":"alert"' <<<"$out" | wc -l; }
+check 'scenario 37: none' [ "$(owners)" = 0 ]
+hold alert alert 600ms 1
+check 'scenario 37: one' eventually 5 eval '[ "$(owners)" = 1 ]'
+hold standby alert 600ms 2
+# Hand-overs, by revoking: never two.
+most=0
+for i in 1 2 3; do
+    cli 3 revoke alert
+    for ((j = 0; j < 20; j++)); do
+        count_now=$(owners)
+        [ "$count_now" -le $most ] || most=$count_now
+    done
+    hold again$i alert 600ms $((i % 3 + 1))
+done
+check 'scenario 37: never two, while it changes hands' [ $most -le 1 ]
+check 'scenario 37: what was written shows no two either' no_overlap alert
+
+# --- mistypes ---
+check 'get without a name' eval 'exits 64 1 get && says "NAME is missing"'
+check 'get of a system name' eval "exits 64 1 get @x && says \"'@x'\""
