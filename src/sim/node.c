@@ -425,7 +425,9 @@ void lh_sim_node_stop(struct lh_sim_node *node)
     node->saved = malloc(size);
     if (node->saved == NULL)
         abort();
-    node->saved_size = lh_host_save(host, now, &binding, node->saved, size);
+    node->saved_size = 0;
+    if (node->sim->settings.clean_restart != 0)
+        node->saved_size = lh_host_save(host, now, &binding, node->saved, size);
     lh_sim_node_crash(node, LH_SIM_WRITES_MAX, true);
 }
 
