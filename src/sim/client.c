@@ -200,7 +200,7 @@ static void act_as_holder(struct lh_sim_client *client, struct lh_sim *sim)
         ask(client, sim, LH_SIM_RELEASE);
         if (!holds(client, sim))
             lh_sim_oracle_drop(&sim->oracle, who(client), client->name);
-    } else if ((dice -= settings->client_rest_ppm) < 0) {
+    } else if (dice < settings->client_rest_ppm) {
         wake_in(client, sim, client->library.ttl_ms * LH_NS_PER_MS * 2);
     } else if (lh_sim_below(sim, 3) == 0) {
         hold_on(client, sim);

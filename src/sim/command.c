@@ -247,7 +247,7 @@ static void show_progress(struct options *options)
     options->shown = now;
     fprintf(stderr, "\r\033[K%llu of %llu seeds, %llu failed, %.1f M events, %.2f M/s",
             (unsigned long long)options->done,
-            (unsigned long long)(options->campaign.last - options->campaign.first + 1),
+            (unsigned long long)options->campaign.last - options->campaign.first + 1,
             (unsigned long long)options->failed, (double)options->total.events / 1e6,
             now > 0 ? (double)options->total.events / now / 1e6 : 0);
 }

@@ -42,7 +42,7 @@ static int64_t every(const struct lh_sim *sim, unsigned kind)
                                    [SUSPEND] = settings->suspend_ns,
                                    [CUT] = settings->cut_ns,
                                    [DISK_STALL] = settings->disk_stall_ns};
-    return spans[kind];
+    return kind < FAULTS ? spans[kind] : 0;
 }
 
 static void again(struct lh_sim *sim, unsigned kind)

@@ -22,12 +22,11 @@ static unsigned number_of(unsigned who)
 void lh_sim_oracle_break(struct lh_sim_oracle *oracle, const char *format, ...)
 {
     va_list list;
-    if (oracle->broken)
-        return;
-    oracle->broken = true;
     va_start(list, format);
-    vsnprintf(oracle->what, sizeof oracle->what, format, list);
+    if (!oracle->broken) // the first one is told
+        vsnprintf(oracle->what, sizeof oracle->what, format, list);
     va_end(list);
+    oracle->broken = true;
 }
 
 // Two who cannot both be right. A node and its client can, under one token.
