@@ -24,7 +24,8 @@
 const struct lh_command lh_commands[] = {
     ROW("LEASE", "", -2, GROUP, NULL, "", "Acquires, renews, releases and shows leases."),
     ROW("LEASE", "ACQUIRE", -3, WRITES | WAITS, lh_command_lease_acquire,
-        "name [TTL duration] [HOLDER holder] [WAIT duration] [TIMEOUT duration] [ID id]",
+        "name [TTL duration] [HOLDER holder] [WAIT duration] [TIMEOUT duration] [ID id] "
+        "[ON-DISCONNECT release|keep]",
         "Acquires a lease, or says who holds it; with WAIT, waits for its end."),
     ROW("LEASE", "RENEW", -5, WRITES | WAITS, lh_command_lease_renew,
         "name token holder [TTL duration] [TIMEOUT duration]",

@@ -20,12 +20,14 @@ enum {
     OPTION_PREFIX = 1 << 5,
     OPTION_COUNT = 1 << 6,
     OPTION_CURSOR = 1 << 7,
+    OPTION_ON_DISCONNECT = 1 << 8,
 };
-#define OPTION_KINDS 8
+#define OPTION_KINDS 9
 
 static const struct lh_slice option_names[OPTION_KINDS] = {
-    LH_SLICE_INIT("TTL"), LH_SLICE_INIT("HOLDER"), LH_SLICE_INIT("WAIT"),  LH_SLICE_INIT("TIMEOUT"),
-    LH_SLICE_INIT("ID"),  LH_SLICE_INIT("PREFIX"), LH_SLICE_INIT("COUNT"), LH_SLICE_INIT("CURSOR"),
+    LH_SLICE_INIT("TTL"),     LH_SLICE_INIT("HOLDER"), LH_SLICE_INIT("WAIT"),
+    LH_SLICE_INIT("TIMEOUT"), LH_SLICE_INIT("ID"),     LH_SLICE_INIT("PREFIX"),
+    LH_SLICE_INIT("COUNT"),   LH_SLICE_INIT("CURSOR"), LH_SLICE_INIT("ON-DISCONNECT"),
 };
 
 struct options {
@@ -33,6 +35,7 @@ struct options {
     struct lh_duration ttl, wait, timeout;
     struct lh_slice holder, id, prefix;
     uint64_t count, cursor;
+    bool bound;
 };
 
 // --- checking words ---
@@ -150,6 +153,27 @@ static bool takes_number(struct lh_call *call, struct lh_slice option, struct lh
     return false;
 }
 
+// Who opts in promises that whoever acts under the lease has this very connection open.
+static bool takes_on_disconnect(struct lh_call *call, struct lh_slice word, bool *ret_bound)
+{
+    bool release = lh_slice_equal_ignoring_case(word, LH_SLICE("release"));
+    if (!release && !lh_slice_equal_ignoring_case(word, LH_SLICE("keep"))) {
+        lh_call_refuse(call, "ERR", "ON-DISCONNECT '%' is neither release nor keep",
+                       LH_VALUES(word));
+        return false;
+    }
+    if (release && !call->session->local) {
+        lh_call_refuse(call, "ERR",
+                       "ON-DISCONNECT '%' is for clients of the Unix socket: the end of a TCP "
+                       "connection does not prove that its client has ended; leave it out, and the "
+                       "lease ends with its TTL",
+                       LH_VALUES(word));
+        return false;
+    }
+    *ret_bound = release;
+    return true;
+}
+
 static bool takes_option(struct lh_call *call, unsigned option, struct lh_slice name,
                          struct lh_slice word, struct options *options)
 {
@@ -164,6 +188,7 @@ static bool takes_option(struct lh_call *call, unsigned option, struct lh_slice 
         return takes_number(call, name, word, 0,
                             "a cursor: give 0 to begin, or what LEASE LIST answered as 'cursor'",
                             &options->cursor);
+    case OPTION_ON_DISCONNECT: return takes_on_disconnect(call, word, &options->bound);
     case OPTION_HOLDER: options->holder = word; return takes_holder(call, word);
     default: options->id = word; return true; // any bytes
     }
@@ -305,7 +330,8 @@ void lh_command_lease_acquire(struct lh_call *call)
     struct options options;
     if (!lh_call_takes_name(call, call->words[2]) ||
         !takes_options(call, 3,
-                       OPTION_TTL | OPTION_HOLDER | OPTION_WAIT | OPTION_TIMEOUT | OPTION_ID,
+                       OPTION_TTL | OPTION_HOLDER | OPTION_WAIT | OPTION_TIMEOUT | OPTION_ID |
+                           OPTION_ON_DISCONNECT,
                        &options))
         return;
     struct lh_request *request =
@@ -314,6 +340,7 @@ void lh_command_lease_acquire(struct lh_call *call)
         return;
     request->ttl = options.ttl;
     request->wait = options.wait;
+    request->bound = options.bound;
     if ((options.given & OPTION_HOLDER) != 0)
         set_holder(request, options.holder);
     else

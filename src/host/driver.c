@@ -313,10 +313,11 @@ void lh_driver_datagram(struct lh_driver *driver, uint8_t node, uint8_t generati
     }
 }
 
-void lh_driver_open(struct lh_driver *driver, uint32_t session)
+void lh_driver_open(struct lh_driver *driver, uint32_t session, bool local)
 {
-    step(driver, &(struct lh_host_input){
-                     .kind = LH_INPUT_OPEN, .now = read_clock(driver), .session = session});
+    step(driver,
+         &(struct lh_host_input){
+             .kind = LH_INPUT_OPEN, .now = read_clock(driver), .session = session, .local = local});
 }
 
 size_t lh_driver_room(const struct lh_driver *driver, uint32_t session)
@@ -336,10 +337,12 @@ void lh_driver_bytes(struct lh_driver *driver, uint32_t session, struct lh_slice
     step(driver, &input);
 }
 
-void lh_driver_close(struct lh_driver *driver, uint32_t session)
+void lh_driver_close(struct lh_driver *driver, uint32_t session, bool ended)
 {
-    step(driver, &(struct lh_host_input){
-                     .kind = LH_INPUT_CLOSE, .now = read_clock(driver), .session = session});
+    step(driver, &(struct lh_host_input){.kind = LH_INPUT_CLOSE,
+                                         .now = read_clock(driver),
+                                         .session = session,
+                                         .ended = ended});
 }
 
 void lh_driver_persisted(struct lh_driver *driver, uint64_t number)

@@ -58,7 +58,9 @@ void lh_driver_start(struct lh_driver *driver);
 // A datagram that the world below authenticated as from `node` in `generation`.
 void lh_driver_datagram(struct lh_driver *driver, uint8_t node, uint8_t generation,
                         struct lh_slice bytes);
-void lh_driver_open(struct lh_driver *driver, uint32_t session);
+
+// `local` and, when it closes, `ended` are those of the inputs OPEN and CLOSE.
+void lh_driver_open(struct lh_driver *driver, uint32_t session, bool local);
 
 // How many bytes of `session` can be taken now; when 0, stop reading from it until it was replied
 // to.
@@ -67,7 +69,7 @@ size_t lh_driver_room(const struct lh_driver *driver, uint32_t session);
 // See lh_host_backlog.
 void lh_driver_backlog(struct lh_driver *driver, uint32_t session, bool backlogged);
 void lh_driver_bytes(struct lh_driver *driver, uint32_t session, struct lh_slice bytes);
-void lh_driver_close(struct lh_driver *driver, uint32_t session);
+void lh_driver_close(struct lh_driver *driver, uint32_t session, bool ended);
 void lh_driver_persisted(struct lh_driver *driver, uint64_t number);
 
 // Handles whatever is due, however late.

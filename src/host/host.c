@@ -337,9 +337,9 @@ void lh_host_step(struct lh_host *host, const struct lh_host_input *input,
             lh_peers_receive(host, input->node, input->generation, input->bytes, now, effects);
         break;
     case LH_INPUT_MESSAGE: on_message(host, input, effects); break;
-    case LH_INPUT_OPEN: lh_session_open(host, input->session, effects); break;
+    case LH_INPUT_OPEN: lh_session_open(host, input->session, input->local, effects); break;
     case LH_INPUT_BYTES: lh_session_bytes(host, input->session, input->bytes, now, effects); break;
-    case LH_INPUT_CLOSE: lh_session_close(host, input->session, now, effects); break;
+    case LH_INPUT_CLOSE: lh_session_close(host, input->session, input->ended, now, effects); break;
     case LH_INPUT_PERSISTED:
         host->persisted_number = input->number;
         lh_identity_persisted(host, now, effects);

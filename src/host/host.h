@@ -59,6 +59,8 @@ struct lh_host_input {
     uint8_t generation;
     uint8_t message;
     uint32_t session; // 0 .. max_clients - 1
+    bool local;       // OPEN: over a Unix socket, whose end proves that the client has ended
+    bool ended;       // CLOSE: and it has, as far as the kernel knows; not ended by this side
     uint64_t number;
     struct lh_slice bytes;
 };

@@ -90,6 +90,7 @@ struct lh_request {
     struct lh_duration wait; // acquire: how long to wait for somebody else's lease to end; 0 = not
     struct lh_duration timeout;    // how long to wait for a quorum
     uint64_t id_hash;              // acquire: of the client's own request id; 0 = none
+    bool bound;                    // acquire: the lease is to end with the connection
     uint64_t cursor;               // list
     uint32_t count;                // list: stop once so many are there; a page may bring more
     struct lh_instant received_at; // the clock read after this very request was received

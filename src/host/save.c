@@ -213,6 +213,7 @@ static void take_lease(struct lh_host *host, const struct saved_lease *saved)
     tenant->renewed_at = saved->renewed_at;
     tenant->renewals = saved->renewals;
     tenant->revoked = saved->revoked;
+    tenant->granted_to = LH_GRANTED_TO_MANY;
     lh_machine_restore_lease(&host->machine, lh_machine_lease(&host->machine, id), &saved->proposer,
                              saved->ttl);
 }

@@ -11,7 +11,8 @@ static struct lh_session *session_of(struct lh_host *host, uint32_t session)
     return &host->sessions.sessions[session];
 }
 
-void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_effects *effects)
+void lh_session_open(struct lh_host *host, uint32_t session_id, bool local,
+                     struct lh_host_effects *effects)
 {
     (void)effects;
     struct lh_session *session = session_of(host, session_id);
@@ -20,12 +21,13 @@ void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_e
            offsetof(struct lh_session, parser)); // the rest is written before it is read
     lh_resp_request_parser_init(&session->parser, LH_SESSION_INPUT_BYTES);
     session->open = true;
+    session->local = local;
     session->protocol = LH_RESP2;
     session->number = ++host->sessions.opened;
     host->sessions.count_open++;
 }
 
-void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_instant now,
+void lh_session_close(struct lh_host *host, uint32_t session_id, bool ended, struct lh_instant now,
                       struct lh_host_effects *effects)
 {
     struct lh_session *session = session_of(host, session_id);
@@ -33,6 +35,7 @@ void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_insta
         return;
     if (session->request != 0)
         lh_request_cancel(host, lh_request_get(host, session->request), now, effects);
+    lh_tenant_session_ended(host, session_id, ended);
     lh_watch_remove_all(host, session_id);
     session->request = 0;
     session->open = false;

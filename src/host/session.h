@@ -22,6 +22,7 @@
 struct lh_session {
     bool open;
     bool closing;
+    bool local;         // the end of this connection proves that its client has ended
     bool handling;      // a command of it is being carried out
     bool backlogged;    // its client does not read what it is sent
     bool unsubscribing; // from everything, a portion a step
@@ -29,6 +30,7 @@ struct lh_session {
     uint32_t request;                 // pending, 0 = none
     uint32_t input_start, input_used; // bytes of `input` not yet handled: where, how many
     uint64_t number;                  // CLIENT ID
+    uint32_t bonds;                   // first lease that is to end with it
     uint32_t watches;                 // head of its list in watch.h
     uint32_t watch_count;             // more than 0 in RESP2: only the commands of a subscriber
     struct lh_slice confirming;       // SUBSCRIBE: the channel to confirm before its first message
@@ -55,13 +57,14 @@ static inline size_t lh_session_room(const struct lh_session *session)
     return session->open && !session->closing ? LH_SESSION_INPUT_BYTES - session->input_used : 0;
 }
 
-void lh_session_open(struct lh_host *host, uint32_t session_id, struct lh_host_effects *effects);
+void lh_session_open(struct lh_host *host, uint32_t session_id, bool local,
+                     struct lh_host_effects *effects);
 
 // Takes bytes in, no more than there is room for, and handles at most one whole command. Sets
 // effects->again if bytes are left that may hold another: hand in none to go on.
 void lh_session_bytes(struct lh_host *host, uint32_t session_id, struct lh_slice bytes,
                       struct lh_instant now, struct lh_host_effects *effects);
-void lh_session_close(struct lh_host *host, uint32_t session_id, struct lh_instant now,
+void lh_session_close(struct lh_host *host, uint32_t session_id, bool ended, struct lh_instant now,
                       struct lh_host_effects *effects);
 
 // Writes a result to the session whose request it answers, which may have sent more meanwhile: hand

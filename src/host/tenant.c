@@ -67,6 +67,8 @@ static void arm(struct lh_host *host, uint32_t id)
     }
     if (tenant->watches != 0 && tenant->watch_query == 0)
         at = lh_earlier(at, tenant->watch_at);
+    if (lh_tenant_orphan_ready(host, id))
+        at = LH_PAST;
     if (at.ns == LH_NEVER.ns)
         lh_wheel_cancel(&host->wheel, &tenant->timer);
     else
@@ -270,6 +272,8 @@ void lh_tenant_due(struct lh_host *host, uint32_t id, struct lh_instant now,
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     if (tenant->turn_given && !lh_before(now, tenant->turn_ends))
         tenant->turn_given = false; // it did not come
+    if (lh_tenant_orphan_due(host, id, now, effects))
+        return;
     if (tenant->watches != 0 && tenant->watch_query == 0 && !lh_before(now, tenant->watch_at))
         lh_watch_ask(host, id, now, effects);
     lh_tenant_next(host, id, now, effects);

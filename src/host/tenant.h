@@ -13,6 +13,8 @@
 #include "host/request.h"
 #include "host/texts.h"
 
+#define LH_GRANTED_TO_MANY UINT64_MAX
+
 struct lh_tenant {
     lh_text name;
     lh_text holder; // 0 unless held
@@ -29,7 +31,11 @@ struct lh_tenant {
     struct lh_instant turn_since, turn_ends;
     struct lh_instant blocked_until; // somebody else's lease is in the way
     lh_ballot blocker;
-    uint32_t watches; // first of them; 0 = nobody watches
+    uint64_t granted_to;   // the one connection that was told of this token; or MANY
+    uint32_t bond_session; // + 1: the connection that the lease is to end with; 0 = none
+    uint32_t bond_next, bond_previous; // leases of the same connection; 0 ends
+    bool orphaned;                     // it has ended, and the lease is to be let go
+    uint32_t watches;                  // first of them; 0 = nobody watches
     uint32_t watch_query;
     struct lh_instant watch_at;       // when to ask again
     lh_ballot watch_token;            // what the watchers were told
@@ -87,6 +93,9 @@ void lh_tenant_request_due(struct lh_host *host, struct lh_request *request, str
                            struct lh_host_effects *effects);
 void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                       struct lh_host_effects *effects);
+
+// A session is no more: leases bound to it are let go, soon, if its client is known to have ended.
+void lh_tenant_session_ended(struct lh_host *host, uint32_t session, bool client_ended);
 
 void lh_tenant_notice(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
                       struct lh_host_effects *effects);

@@ -25,6 +25,7 @@ void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_reque
 {
     uint8_t holder[LH_TEXT_MAX_BYTES];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    lh_tenant_granted_to(host, id, request);
     struct lh_result result = {
         .status = LH_STATUS_GRANTED,
         .name = lh_request_name(request),

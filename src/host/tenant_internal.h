@@ -4,6 +4,7 @@
 //     tenant_renew.c   renewing, releasing, revoking
 //     tenant_notice.c  what the machine says
 //     tenant_answer.c  what clients and the log are told
+//     tenant_bond.c    leases that end with their holder's connection
 #ifndef LH_HOST_TENANT_INTERNAL_H
 #define LH_HOST_TENANT_INTERNAL_H
 
@@ -93,5 +94,19 @@ int64_t lh_tenant_until(struct lh_host *host, uint32_t id, const struct lh_reque
 
 void lh_tenant_tell(struct lh_host *host, uint32_t id, enum lh_event_kind kind,
                     struct lh_host_effects *effects);
+
+// --- tenant_bond.c ---
+
+// The lease was granted or renewed for `request`: binds it to the connection, or takes a bond away.
+void lh_tenant_granted_to(struct lh_host *host, uint32_t id, const struct lh_request *request);
+
+// The lease is over, or somebody else's.
+void lh_tenant_unbind(struct lh_host *host, uint32_t id);
+
+// Whether the holder is dead and the lease can be let go now; and letting it go: true if it was,
+// and the queue went on.
+bool lh_tenant_orphan_ready(struct lh_host *host, uint32_t id);
+bool lh_tenant_orphan_due(struct lh_host *host, uint32_t id, struct lh_instant now,
+                          struct lh_host_effects *effects);
 
 #endif

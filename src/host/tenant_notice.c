@@ -30,6 +30,7 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
     tenant->token = lh_tenant_lease(host, id)->proposer.token;
     tenant->blocker = LH_BALLOT_NONE;
     tenant->revoked = false;
+    tenant->granted_to = 0;
     tenant->granted_at = tenant->renewed_at = now;
     tenant->renewals = 0;
     tenant->watch_at = now;
@@ -93,6 +94,8 @@ static void on_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
     tenant->renewed_at = now;
     lh_tenant_tell(host, id, LH_EVENT_RENEWED, effects);
     lh_tenant_renewed(host, id, now, effects);
+    if (lh_tenant_orphan_ready(host, id)) // false if it was released
+        lh_tenant_settle(host, id);
 }
 
 static void on_lost(struct lh_host *host, uint32_t id, struct lh_instant now,
@@ -101,6 +104,7 @@ static void on_lost(struct lh_host *host, uint32_t id, struct lh_instant now,
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     lh_tenant_tell(host, id, LH_EVENT_LOST, effects);
     lh_tenant_dismiss(host, id, false, now, effects);
+    lh_tenant_unbind(host, id);
     lh_texts_drop(&host->tenants.texts, tenant->holder);
     tenant->holder = 0;
     tenant->revoked = false;

@@ -121,6 +121,7 @@ void lh_tenant_let_go(struct lh_host *host, uint32_t id, struct lh_instant now,
             if (host->config.members[i] == host->config.node)
                 lease->waiter_since[i] = lh_request_get(host, tenant->queue)->waiting_since;
     lh_tenant_tell(host, id, LH_EVENT_RELEASED, effects);
+    lh_tenant_unbind(host, id);
     lh_texts_drop(&host->tenants.texts, tenant->holder);
     tenant->holder = 0;
     tenant->revoked = false;

@@ -1,6 +1,7 @@
 // Client connections: see clients.h.
 #include "node/clients.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +16,23 @@ static void on_closed(uv_handle_t *handle)
     free(client->out);
     free(client->sent);
     uint32_t session = client->session;
-    lh_driver_close(clients->driver, session);
+    lh_driver_close(clients->driver, session, client->ended);
     lh_driver_flush(clients->driver);
     *client = (struct lh_client){.clients = clients, .session = session, .next = clients->free};
     clients->free = session + 1;
 }
 
+// Whether nobody has the other end any more. One that only ceased to send may well go on.
+static bool has_ended(const struct lh_client *client)
+{
+    struct pollfd file = {.events = 0};
+    return !client->is_tcp && uv_fileno(&client->as.handle, &file.fd) == 0 &&
+           poll(&file, 1, 0) == 1 && (file.revents & POLLHUP) != 0;
+}
+
 static void end(struct lh_client *client)
 {
+    client->ended = client->ended || has_ended(client);
     client->open = false;
     if (!uv_is_closing(&client->as.handle))
         uv_close(&client->as.handle, on_closed);
@@ -208,7 +218,8 @@ static void on_arrival(void *context, int file, bool is_tcp)
         code = uv_pipe_open(&client->as.pipe, file);
     }
     client->as.handle.data = client;
-    lh_driver_open(clients->driver, client->session);
+    client->is_tcp = is_tcp;
+    lh_driver_open(clients->driver, client->session, !is_tcp);
     if (code != 0) {
         close(file);
         end(client);

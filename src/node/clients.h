@@ -26,6 +26,8 @@ struct lh_client {
     bool reading;
     bool closing; // end the connection once everything is written
     bool dirty;   // in the list of those with bytes to write
+    bool is_tcp;
+    bool ended;   // the other side closed it, which on a Unix socket proves that it has ended
     bool writing; // `sent` is with the kernel
     uint32_t next_dirty;
     char *out, *sent;

@@ -269,7 +269,7 @@ static int open_session(struct lh_sim_node *node, const struct lh_sim_event *eve
             continue;
         node->sessions[i] = event->other + 1;
         node->lives[i] = event->life;
-        lh_driver_open(node->driver, (uint32_t)i);
+        lh_driver_open(node->driver, (uint32_t)i, false);
         return i;
     }
     return -1;
@@ -284,7 +284,7 @@ static void on_client(struct lh_sim_node *node, const struct lh_sim_event *event
         if (session < 0)
             return;
         node->sessions[session] = 0;
-        lh_driver_close(node->driver, (uint32_t)session);
+        lh_driver_close(node->driver, (uint32_t)session, false);
     } else {
         if (session < 0)
             session = open_session(node, event);

@@ -153,7 +153,7 @@ static void begin(struct fuzz *fuzz, const struct lh_host_config *config)
     for (uint8_t node = 2; node <= 3; node++)
         datagram(fuzz, node == 3 ? 4 : 0, LH_SLICE(""));
     for (uint32_t session = 0; session < 4; session++)
-        lh_driver_open(fuzz->driver, session);
+        lh_driver_open(fuzz->driver, session, true);
     say(fuzz, 0, "LEASE ACQUIRE a HOLDER h TTL 5s\r\n");
     say(fuzz, 1, "SUBSCRIBE lease:a\r\n");
     say(fuzz, 2, "LEASE GET a\r\n");

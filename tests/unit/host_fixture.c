@@ -33,6 +33,7 @@ struct cluster_event {
     enum event_kind kind;
     unsigned process, client;
     uint32_t life; // of the process or connection that it is for
+    bool ended;    // a connection: its client has
     uint32_t session;
     uint8_t from, generation;
     bool close;
@@ -662,7 +663,7 @@ static void on_gone(struct cluster *cluster, const struct cluster_event *event)
         process->lives[session] != event->life)
         return;
     process->sessions[session] = 0;
-    lh_driver_close(process->driver, session);
+    lh_driver_close(process->driver, session, event->ended);
     end_turn(cluster, process);
 }
 
@@ -1004,12 +1005,12 @@ unsigned cluster_connect(struct cluster *cluster, unsigned index)
     client->corked = false;
     process->sessions[session] = at + 1;
     process->lives[session] = client->life;
-    lh_driver_open(process->driver, session);
+    lh_driver_open(process->driver, session, true);
     end_turn(cluster, process);
     return at;
 }
 
-void cluster_disconnect(struct cluster *cluster, unsigned index)
+static void disconnect(struct cluster *cluster, unsigned index, bool ended)
 {
     struct cluster_client *client = &cluster->clients[index];
     if (!client->open)
@@ -1021,8 +1022,27 @@ void cluster_disconnect(struct cluster *cluster, unsigned index)
                                       .process = client->process,
                                       .client = index,
                                       .session = client->session,
-                                      .life = client->life},
+                                      .life = client->life,
+                                      .ended = ended},
                NULL, 0);
+}
+
+void cluster_disconnect(struct cluster *cluster, unsigned index)
+{
+    disconnect(cluster, index, false);
+}
+
+void cluster_end_client(struct cluster *cluster, unsigned index)
+{
+    for (unsigned i = 0; i < cluster->name_count; i++) {
+        struct cluster_name *name = &cluster->names[i];
+        unsigned kept = 0;
+        for (unsigned j = 0; j < name->count; j++)
+            if (!name->beliefs[j].client || name->beliefs[j].who != index)
+                name->beliefs[kept++] = name->beliefs[j];
+        name->count = kept;
+    }
+    disconnect(cluster, index, true);
 }
 
 void cluster_send_bytes(struct cluster *cluster, unsigned index, const void *bytes, size_t size)

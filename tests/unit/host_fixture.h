@@ -230,6 +230,8 @@ void cluster_replay(struct cluster *cluster, const struct cluster_tape *tape);
 
 unsigned cluster_connect(struct cluster *cluster, unsigned index);
 void cluster_disconnect(struct cluster *cluster, unsigned index);
+// The client has ended, and the node sees it.
+void cluster_end_client(struct cluster *cluster, unsigned index);
 void cluster_send_bytes(struct cluster *cluster, unsigned index, const void *bytes, size_t size);
 // Until it is uncorked, what the client sends waits, and then arrives in one piece.
 void cluster_cork(struct cluster *cluster, unsigned index, bool corked);

@@ -187,7 +187,8 @@ static inline void lone_connect(struct lone_host *lone, uint32_t client)
     lone->clients[client].open = true;
     lone->clients[client].closed = false;
     lone->clients[client].used = 0;
-    lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_OPEN, .session = client});
+    lone_input(lone,
+               (struct lh_host_input){.kind = LH_INPUT_OPEN, .session = client, .local = true});
 }
 
 static inline void lone_disconnect(struct lone_host *lone, uint32_t client)

@@ -872,7 +872,7 @@ static void describes_every_command_it_has(void **state)
     assert_int_equal(reply->child_count, 2);
     const struct lh_resp_value *arguments =
         lh_resp_get(lh_resp_get(reply, "lease|acquire"), "arguments");
-    assert_int_equal(arguments->child_count, 6);
+    assert_int_equal(arguments->child_count, 7);
     assert_text(lh_resp_get(lh_resp_child(arguments, 0), "name"), "name");
     assert_text(lh_resp_get(lh_resp_child(arguments, 1), "token"), "TTL");
     assert_text(lh_resp_get(lh_resp_child(arguments, 1), "name"), "duration");

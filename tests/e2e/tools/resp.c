@@ -7,6 +7,9 @@
 //                                      for a second
 //     resp SOCKET deaf PATIENCE_MS     sends pings and never reads; prints "let go" once the other side
 //                                      closes
+//     resp SOCKET keep [HOW]           sends standard input, prints what was replied, and keeps the connection
+//                                      open; as HOW says, 1: a child that outlives it keeps it as well (its
+//                                      number is printed), 2: ends its own side of it and lives on
 //     resp SOCKET crowd COUNT          opens COUNT connections, pings on each; prints how many were
 //                                      served and how many turned away; keeps them until standard
 //                                      input ends
@@ -266,6 +269,27 @@ static int deaf(const char *path, int patience_ms)
     return 0;
 }
 
+// --- keep ---
+
+static int keep(const char *path, long how)
+{
+    char bytes[65536];
+    int fd = dial(path);
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (fd < 0 || got <= 0 || !send_all(fd, bytes, (size_t)got) || !readable(fd, PATIENCE_MS) ||
+        (got = read(fd, bytes, sizeof bytes)) <= 0)
+        return 1;
+    fwrite(bytes, 1, (size_t)got, stdout);
+    pid_t child = how == 1 ? fork() : 0;
+    if (child > 0)
+        printf("child %d\n", (int)child);
+    if (how == 2)
+        shutdown(fd, SHUT_WR);
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
 // --- crowd ---
 
 static int crowd(const char *path, int count)
@@ -304,8 +328,10 @@ int main(int count, char **arguments)
         return say(arguments[1], number);
     if (strcmp(what, "deaf") == 0 && number > 0)
         return deaf(arguments[1], (int)number);
+    if (strcmp(what, "keep") == 0)
+        return keep(arguments[1], number);
     if (strcmp(what, "crowd") == 0 && number > 0)
         return crowd(arguments[1], (int)number);
-    fprintf(stderr, "usage: resp SOCKET talk|say [PACE_US]|deaf PATIENCE_MS|crowd COUNT\n");
+    fprintf(stderr, "usage: resp SOCKET talk|say [PACE_US]|deaf PATIENCE_MS|keep [HOW]|crowd COUNT\n");
     return 64;
 }
