@@ -233,8 +233,8 @@ traces() {
 
 # drawn NAME: the violation of a row, as a drawing and as an object that a reader of such can read.
 drawn() {
-    gives 0 '"violated"' "$1" --json --trace "$scratch/trace.svg" &&
-        gives 0 '"violated"' "$1" --json --trace "$scratch/trace.json" &&
+    gives 0 '"violated"' "$1" --threads 1 --json --trace "$scratch/trace.svg" &&
+        gives 0 '"violated"' "$1" --threads 1 --json --trace "$scratch/trace.json" &&
         python3 - "$scratch" >"$scratch/out" 2>"$scratch/err" <<'END'
 import json, sys, xml.etree.ElementTree as xml
 svg = xml.parse(sys.argv[1] + "/trace.svg").getroot()
