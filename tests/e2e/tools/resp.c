@@ -332,6 +332,7 @@ int main(int count, char **arguments)
         return keep(arguments[1], number);
     if (strcmp(what, "crowd") == 0 && number > 0)
         return crowd(arguments[1], (int)number);
-    fprintf(stderr, "usage: resp SOCKET talk|say [PACE_US]|deaf PATIENCE_MS|keep [HOW]|crowd COUNT\n");
+    fprintf(stderr,
+            "usage: resp SOCKET talk|say [PACE_US]|deaf PATIENCE_MS|keep [HOW]|crowd COUNT\n");
     return 64;
 }
