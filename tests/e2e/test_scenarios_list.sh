@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as get, list and revoke answer it:
 # holder, age, renewals, last renewal, what remains, and when the next owner can come.
 . "$(dirname "$0")/lib.sh"
-plan 38
+plan 36
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=10s; done

@@ -3,7 +3,7 @@
 # `leasehold watch`: gain, loss and change of owner, one line each, from any node, through kills and restarts of the daemon
 # that tells them.
 . "$(dirname "$0")/lib.sh"
-plan 52
+plan 53
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=5s max-leases=3000 state-dir="$dir/$n.state"; mkdir "$dir/$n.state"; done

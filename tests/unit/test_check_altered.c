@@ -31,7 +31,7 @@ enum { FILES = 3, LINES = 2048, SIZE = 512, SEEDS = 5, ALTERATIONS = 200 };
 
 enum operation { DROP, SWAP, EDIT, OPERATIONS };
 
-enum class {
+enum excuse {
     UNEXPLAINED,
     UNHEARD,   // a message that was sent and that nobody received
     REPEATED,  // a message that was sent once more besides
@@ -266,9 +266,11 @@ static unsigned same_messages(const struct lh_recording *recording, const struct
     return count;
 }
 
-static enum class explain_send(const struct lh_recording *altered,
-                               const struct lh_recorded *before) {
-    if (same_messages(altered, before, LH_RECORDED_RECEIVE) == 0) return UNHEARD;
+static enum excuse explain_send(const struct lh_recording *altered,
+                                const struct lh_recorded *before)
+{
+    if (same_messages(altered, before, LH_RECORDED_RECEIVE) == 0)
+        return UNHEARD;
     return same_messages(altered, before, LH_RECORDED_SEND) != 0 ? REPEATED : UNEXPLAINED;
 }
 
@@ -286,27 +288,35 @@ static bool followed_in_life(const struct lh_recording *recording, const struct 
     return false;
 }
 
-static enum class explain_drop(const struct lh_recording *original,
-                               const struct lh_recording *altered,
-                               const struct lh_recorded *before) {
-    switch (before->what){
-        case LH_RECORDED_SEND : return explain_send(altered, before);
-        case LH_RECORDED_RECEIVE : return LOST; // the replay made everything else without it
-        case LH_RECORDED_SERVING : case LH_RECORDED_OTHER : return FOREIGN;
-        case LH_RECORDED_LOST : case LH_RECORDED_GRANTED : case LH_RECORDED_RENEWED :
-                case LH_RECORDED_RELEASED : return followed_in_life(original, before) ? UNEXPLAINED
-                                                                                      : AT_END;
-        default : return UNEXPLAINED;
+static enum excuse explain_drop(const struct lh_recording *original,
+                                const struct lh_recording *altered,
+                                const struct lh_recorded *before)
+{
+    switch (before->what) {
+    case LH_RECORDED_SEND: return explain_send(altered, before);
+    case LH_RECORDED_RECEIVE: return LOST; // the replay made everything else without it
+    case LH_RECORDED_SERVING:
+    case LH_RECORDED_OTHER: return FOREIGN;
+    case LH_RECORDED_LOST:
+    case LH_RECORDED_GRANTED:
+    case LH_RECORDED_RENEWED:
+    case LH_RECORDED_RELEASED: return followed_in_life(original, before) ? UNEXPLAINED : AT_END;
+    default: return UNEXPLAINED;
     }
 }
 
-static enum class explain_swap(const struct lh_recording *original,
-                               const struct lh_recording *altered, const struct lh_recorded *before,
-                               size_t at) {
-    struct replay_seat one[REPLAY_NAMES]; struct replay_seat other[REPLAY_NAMES]; size_t ended;
+static enum excuse explain_swap(const struct lh_recording *original,
+                                const struct lh_recording *altered,
+                                const struct lh_recorded *before, size_t at)
+{
+    struct replay_seat one[REPLAY_NAMES];
+    struct replay_seat other[REPLAY_NAMES];
+    size_t ended;
     if (!replay_node(original, before->node, at + 1, one, &ended) ||
-        !replay_node(altered, before->node, at + 1, other, &ended)) return UNEXPLAINED;
-    if (same(one, other, sizeof one)) return COMMUTES;
+        !replay_node(altered, before->node, at + 1, other, &ended))
+        return UNEXPLAINED;
+    if (same(one, other, sizeof one))
+        return COMMUTES;
     return before->at != before[1].at ? MOVED : UNEXPLAINED;
 }
 
@@ -321,31 +331,37 @@ static bool is_foreign(const struct lh_recorded *before, const struct lh_recorde
     return !speaks && same(&copy, before, sizeof copy);
 }
 
-static enum class explain_edit(const struct lh_recording *altered, const struct altered *made,
-                               const struct lh_recorded *before, const struct lh_recorded *after) {
-    if (is_foreign(before, after)) return FOREIGN; if (strcmp(made->field, "at") == 0) return MOVED;
+static enum excuse explain_edit(const struct lh_recording *altered, const struct altered *made,
+                                const struct lh_recorded *before, const struct lh_recorded *after)
+{
+    if (is_foreign(before, after))
+        return FOREIGN;
+    if (strcmp(made->field, "at") == 0)
+        return MOVED;
     if (before->what == LH_RECORDED_QUARANTINE && after->what == LH_RECORDED_QUARANTINE &&
-        strcmp(made->field, "number") == 0) return QUIET;
-    if (before->what == LH_RECORDED_SEND &&
-        after->what == LH_RECORDED_SEND) return explain_send(altered, before);
-    if (before->what == LH_RECORDED_RECEIVE &&
-        after->what == LH_RECORDED_RECEIVE) return same_messages(altered, after,
-                                                                 LH_RECORDED_SEND) != 0
-        ? ELSEWHERE
-        : UNEXPLAINED;
+        strcmp(made->field, "number") == 0)
+        return QUIET;
+    if (before->what == LH_RECORDED_SEND && after->what == LH_RECORDED_SEND)
+        return explain_send(altered, before);
+    if (before->what == LH_RECORDED_RECEIVE && after->what == LH_RECORDED_RECEIVE)
+        return same_messages(altered, after, LH_RECORDED_SEND) != 0 ? ELSEWHERE : UNEXPLAINED;
     if ((before->what == LH_RECORDED_OTHER || before->what == LH_RECORDED_SERVING) &&
-        (after->what == LH_RECORDED_OTHER || after->what == LH_RECORDED_SERVING)) return FOREIGN;
+        (after->what == LH_RECORDED_OTHER || after->what == LH_RECORDED_SERVING))
+        return FOREIGN;
     return UNEXPLAINED;
 }
 
-static enum class explain(const struct lh_recording *original, const struct lh_recording *altered,
-                          const struct altered *made) {
+static enum excuse explain(const struct lh_recording *original, const struct lh_recording *altered,
+                           const struct altered *made)
+{
     const size_t at = number_of(original, made->file, made->line);
     const struct lh_recorded *before = &original->events[at];
-    if (!replays(altered)) return UNEXPLAINED; switch (made->operation){
-        case DROP : return explain_drop(original, altered, before);
-        case SWAP : return explain_swap(original, altered, before, at);
-        default : return explain_edit(altered, made, before, &altered->events[at]);
+    if (!replays(altered))
+        return UNEXPLAINED;
+    switch (made->operation) {
+    case DROP: return explain_drop(original, altered, before);
+    case SWAP: return explain_swap(original, altered, before, at);
+    default: return explain_edit(altered, made, before, &altered->events[at]);
     }
 }
 
@@ -375,7 +391,7 @@ static bool try_one(const struct lh_recording *original, uint64_t *seed, bool lo
     const struct altered made = alter(seed);
     const bool readable = read_all(&altered);
     const bool allowed = readable && lh_recording_judge(&altered, &event, why);
-    enum class class = UNEXPLAINED;
+    enum excuse class = UNEXPLAINED;
     if (readable)
         class = explain(original, &altered, &made);
     if (allowed) {
