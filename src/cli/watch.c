@@ -84,9 +84,11 @@ static void run_hook(const char *hook, const struct lh_watch_line *line)
 
 static struct lh_watched *find(struct watching *watching, const char *name)
 {
-    for (size_t i = 0; i < watching->count; i++)
-        if (strcmp(watching->leases[i].name, name) == 0)
+    for (size_t i = 0; i < watching->count; i++) {
+        const char *known = watching->leases[i].name; // never NULL, which clang-tidy cannot see
+        if (known != NULL && strcmp(known, name) == 0)
             return &watching->leases[i];
+    }
     return NULL;
 }
 
