@@ -11,6 +11,7 @@ bool lh_error_set(struct lh_error *error, const char *format, ...)
     char text[sizeof(error->text)];
     va_list arguments;
     va_start(arguments, format);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): clang 14 does not see va_start
     const int length = vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     if (length < 0)

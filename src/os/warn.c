@@ -45,6 +45,7 @@ void lh_warn(const char *format, ...)
     char text[LH_WARN_BYTES];
     va_list arguments;
     va_start(arguments, format);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): clang 14 does not see va_start
     int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (size <= 0)

@@ -25,9 +25,10 @@ __attribute__((constructor)) static void begin(void)
     const char *rate = getenv("CLOCK_RATE_PPM");
     syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &now);
     begin_ns = ns_of(&now);
-    rate_ppm = rate != NULL ? atol(rate) : 0;
+    rate_ppm = rate != NULL ? strtol(rate, NULL, 10) : 0;
 }
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc uses reserved names
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
     const int result = (int)syscall(SYS_clock_gettime, id, ret);
@@ -38,6 +39,7 @@ int clock_gettime(clockid_t id, struct timespec *ret)
     return result;
 }
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc uses reserved names
 int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *ret_old)
 {
     struct itimerspec real = *at;
