@@ -16,12 +16,13 @@ verdict() {
     [ "$1" -eq 0 ] || cat "$scratch/out" "$scratch/err" | tail -n 20 | sed 's/^/# /'
 }
 
-# gives STATUS TEXT ARGUMENT...: sim ends with that status and says TEXT, on either stream.
+# gives STATUSES TEXT ARGUMENT...: sim ends with a status of that pattern and says TEXT, on either stream.
 gives() {
     local wanted=$1 text=$2 status=0
     # shellcheck disable=SC2086 # two words
     $sim "${@:3}" >"$scratch/out" 2>"$scratch/err" || status=$?
-    [ $status -eq "$wanted" ] && cat "$scratch/out" "$scratch/err" | grep -qF -- "$text"
+    # shellcheck disable=SC2053 # a pattern
+    [[ $status == $wanted ]] && cat "$scratch/out" "$scratch/err" | grep -qF -- "$text"
 }
 
 gives 0 " 0 failed" --seeds 1..500 --duration 20s
@@ -49,7 +50,7 @@ verdict $? "what a broken rule does is found, and its replay line shows the same
 # The bound on clock rates is real: at its very ends nothing happens, a twentieth beyond it two hold.
 ends=rate-error=1%,clock-extreme=100%
 gives 0 " 0 failed" --seeds 1..60 --faults $ends,clock-rate=10000 &&
-    gives 3 "both hold" --seeds 1..150 --keep-going --faults $ends,clock-rate=10500
+    gives '[34]' "both hold" --seeds 1..150 --keep-going --faults $ends,clock-rate=10500
 verdict $? "clocks at the ends of rate-error are safe, and 5 % beyond it the oracle finds two holders"
 
 gives 0 '"verdict":"clean"' --seeds 1..3 --json &&
