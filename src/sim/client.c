@@ -80,21 +80,19 @@ static bool connect_to(struct lh_sim_client *client, struct lh_sim *sim, unsigne
 
 static void ask(struct lh_sim_client *client, struct lh_sim *sim, enum lh_sim_verb verb)
 {
-    uint8_t bytes[LH_SIM_REQUEST_BYTES];
     struct lh_sim_library *library = &client->library;
     int64_t timeout_ms =
         20 + lh_sim_between(sim, client->probes ? library->ttl_ms : 0, library->ttl_ms);
     int64_t wait_ms = verb == LH_SIM_ACQUIRE && !library->resuming ? client->wait_ms : 0;
-    size_t size = lh_sim_library_request(library, verb, now_of(client, sim), wait_ms,
-                                         timeout_ms * 9 / 10, bytes);
+    struct lh_slice bytes =
+        lh_sim_library_request(library, verb, now_of(client, sim), wait_ms, timeout_ms * 9 / 10);
     client->asking = true;
-    send(client, sim, LH_SIM_TO_NODE, bytes, size);
+    send(client, sim, LH_SIM_TO_NODE, bytes.data, bytes.size_bytes);
     wake_in(client, sim, (timeout_ms + wait_ms) * LH_NS_PER_MS);
 }
 
 static void ask_about(struct lh_sim_client *client, struct lh_sim *sim)
 {
-    uint8_t bytes[LH_SIM_REQUEST_BYTES];
     char name[8];
     const char *const get[] = {"LEASE", "GET", name};
     const char *const revoke[] = {"LEASE", "REVOKE", name};
@@ -102,9 +100,10 @@ static void ask_about(struct lh_sim_client *client, struct lh_sim *sim)
     snprintf(name, sizeof name, "n%u", (unsigned)lh_sim_below(sim, (uint64_t)sim->settings.names));
     uint64_t choice = lh_sim_below(sim, 4);
     const char *const *words = choice == 0 ? revoke : choice == 1 ? list : get;
-    size_t size = lh_sim_library_ask(&client->library, words, choice == 1 ? 4 : 3, bytes);
+    struct lh_slice bytes =
+        lh_sim_library_ask(&client->library, now_of(client, sim), words, choice == 1 ? 4 : 3);
     client->asking = true;
-    send(client, sim, LH_SIM_TO_NODE, bytes, size);
+    send(client, sim, LH_SIM_TO_NODE, bytes.data, bytes.size_bytes);
     wake_in(client, sim, 2 * LH_NS_PER_S);
 }
 

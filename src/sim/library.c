@@ -5,16 +5,11 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/resp_reply.h"
-#include "base/resp_writer.h"
-
-#define VALUES_MAX 4096
 
 void lh_sim_library_connect(struct lh_sim_library *library)
 {
-    library->greeted = false;
-    library->greeting_due = true;
-    library->input_size = 0;
+    lh_stream_init(&library->stream, library->output, sizeof library->output, library->input,
+                   sizeof library->input, library->values, LH_SIM_VALUES, sizeof library->input);
 }
 
 void lh_sim_library_begin(struct lh_sim_library *library, const char *holder)
@@ -25,27 +20,19 @@ void lh_sim_library_begin(struct lh_sim_library *library, const char *holder)
     library->resuming = false;
 }
 
-size_t lh_sim_library_ask(struct lh_sim_library *library, const char *const *words, size_t count,
-                          uint8_t *out)
+struct lh_slice lh_sim_library_ask(struct lh_sim_library *library, struct lh_instant now,
+                                   const char *const *words, size_t count)
 {
-    struct lh_writer writer = lh_writer_of(out, LH_SIM_REQUEST_BYTES);
-    if (library->greeting_due) {
-        lh_resp_write_array(&writer, 2);
-        lh_resp_write_text(&writer, "HELLO");
-        lh_resp_write_text(&writer, "3");
-        library->greeting_due = false;
-    }
-    lh_resp_write_array(&writer, count);
-    for (size_t i = 0; i < count; i++)
-        lh_resp_write_text(&writer, words[i]);
-    LH_ASSERT(!writer.failed);
+    const bool begun = lh_stream_begin(&library->stream, words, count);
+    LH_ASSERT(begun);
+    const struct lh_slice bytes = lh_stream_output(&library->stream, now);
+    lh_stream_wrote(&library->stream, bytes.size_bytes);
     library->verb = LH_SIM_ASK;
-    return lh_writer_size_bytes(&writer);
+    return bytes;
 }
 
-size_t lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb verb,
-                              struct lh_instant now, int64_t wait_ms, int64_t timeout_ms,
-                              uint8_t *out)
+struct lh_slice lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb verb,
+                                       struct lh_instant now, int64_t wait_ms, int64_t timeout_ms)
 {
     static const char *const verbs[] = {"ACQUIRE", "RENEW", "RELEASE"};
     char token[24], ttl[24], timeout[24], wait[24], id[24];
@@ -74,15 +61,14 @@ size_t lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb v
         if (wait_ms > 0)
             words[count++] = "WAIT", words[count++] = wait;
     }
-    size_t size = lh_sim_library_ask(library, words, count, out);
+    const struct lh_slice bytes = lh_sim_library_ask(library, now, words, count);
     library->verb = verb;
-    library->sent = now;
     if (sent == LH_SIM_RELEASE) { // P6: dead before the kernel has it
         library->released = library->token;
         if ((library->weakened & LH_SIM_WEAKEN_EARLY_RELEASE) == 0)
             library->deadline = LH_PAST;
     }
-    return size;
+    return bytes;
 }
 
 // --- answers ---
@@ -91,8 +77,8 @@ static struct lh_instant deadline(const struct lh_sim_library *library, struct l
                                   struct lh_instant now)
 {
     bool overgrants = (library->weakened & LH_SIM_WEAKEN_CLIENT_OVERGRANT) != 0;
-    return lh_authority_deadline(old, overgrants ? now : library->sent, library->answer.until_ns,
-                                 library->answer.rate_ppm);
+    return lh_authority_deadline(old, overgrants ? now : library->stream.sent,
+                                 library->answer.until_ns, library->answer.rate_ppm);
 }
 
 static enum lh_sim_outcome granted(struct lh_sim_library *library, struct lh_instant now)
@@ -159,29 +145,16 @@ static enum lh_sim_outcome handle(struct lh_sim_library *library, const struct l
 enum lh_sim_outcome lh_sim_library_bytes(struct lh_sim_library *library, struct lh_instant now,
                                          const uint8_t *bytes, size_t size)
 {
-    struct lh_resp_value values[VALUES_MAX];
-    if (size > sizeof library->input - library->input_size)
+    size_t room = 0;
+    uint8_t *input = lh_stream_input(&library->stream, &room);
+    if (size > room)
         return LH_SIM_BROKEN;
-    memcpy(library->input + library->input_size, bytes, size);
-    library->input_size += size;
-    enum lh_sim_outcome outcome = LH_SIM_PENDING;
-    while (library->input_size > 0 && outcome == LH_SIM_PENDING) {
-        struct lh_resp_reply_parser parser;
-        size_t consumed = 0;
-        lh_resp_reply_parser_init(&parser, values, VALUES_MAX, LH_SIM_INPUT_BYTES);
-        switch (lh_resp_reply_parse(&parser, library->input, library->input_size, &consumed)) {
-        case LH_RESP_NEED_MORE: return LH_SIM_PENDING;
-        case LH_RESP_MALFORMED: return LH_SIM_BROKEN;
-        case LH_RESP_COMPLETE: break;
-        }
-        if (lh_resp_is(values, LH_RESP_PUSH))
-            outcome = LH_SIM_PENDING;
-        else if (library->greeted)
-            outcome = handle(library, values, now);
-        else
-            library->greeted = true;
-        library->input_size -= consumed;
-        memmove(library->input, library->input + consumed, library->input_size);
+    memcpy(input, bytes, size);
+    switch (lh_stream_received(&library->stream, size)) {
+    case LH_STREAM_QUIET:
+    case LH_STREAM_WAITING: return LH_SIM_PENDING;
+    case LH_STREAM_ANSWERED: return handle(library, lh_stream_reply(&library->stream), now);
+    case LH_STREAM_BROKEN: break;
     }
-    return outcome;
+    return LH_SIM_BROKEN;
 }

@@ -1,16 +1,18 @@
 // The client library as the simulator drives it: one conversation with one node at a time, without
-// a socket and without a clock of its own. This is the only file that knows requests, answers and
-// how a deadline comes from them; src/client computes it (authority.h) and reads the answers
-// (answer.h). It follows src/client/errand.c step by step.
+// a socket and without a clock of its own. The bytes (stream.h), the answers (answer.h) and the
+// deadline (authority.h) are src/client's; what is asked and what follows from an answer goes step
+// by step as in src/client/errand.c.
 #ifndef LH_SIM_LIBRARY_H
 #define LH_SIM_LIBRARY_H
 
 #include "client/answer.h"
 #include "client/authority.h"
+#include "client/stream.h"
 #include "sim/weaken.h"
 
 #define LH_SIM_REQUEST_BYTES 1024
 #define LH_SIM_INPUT_BYTES 65536
+#define LH_SIM_VALUES 4096
 
 enum lh_sim_verb {
     LH_SIM_ACQUIRE,
@@ -43,12 +45,11 @@ struct lh_sim_library {
     enum lh_sim_verb verb;
     bool resuming; // an acquisition that goes on as a renewal
     uint64_t id;
-    struct lh_instant sent; // read before the request leaves
-    // the connection
-    bool greeted, greeting_due;
-    size_t input_size;
-    uint8_t input[LH_SIM_INPUT_BYTES];
     struct lh_answer answer;
+    // the connection
+    struct lh_stream stream;
+    uint8_t output[LH_SIM_REQUEST_BYTES], input[LH_SIM_INPUT_BYTES];
+    struct lh_resp_value values[LH_SIM_VALUES];
 };
 
 // Authority, asked anew at each use.
@@ -63,15 +64,14 @@ void lh_sim_library_connect(struct lh_sim_library *library);
 // Another holder, or another life of the same one, that holds nothing.
 void lh_sim_library_begin(struct lh_sim_library *library, const char *holder);
 
-// Writes the request to `out`, which has LH_SIM_REQUEST_BYTES; returns its size. `now` is read just
-// before it is sent. `wait_ms` 0: do not wait in line.
-size_t lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb verb,
-                              struct lh_instant now, int64_t wait_ms, int64_t timeout_ms,
-                              uint8_t *out);
+// The bytes of the request, valid until the next. `now` is read just before they are sent.
+// `wait_ms` 0: do not wait in line.
+struct lh_slice lh_sim_library_request(struct lh_sim_library *library, enum lh_sim_verb verb,
+                                       struct lh_instant now, int64_t wait_ms, int64_t timeout_ms);
 
 // A question about `name`: GET, LIST, REVOKE.
-size_t lh_sim_library_ask(struct lh_sim_library *library, const char *const *words, size_t count,
-                          uint8_t *out);
+struct lh_slice lh_sim_library_ask(struct lh_sim_library *library, struct lh_instant now,
+                                   const char *const *words, size_t count);
 
 // Bytes of the node, at `now`.
 enum lh_sim_outcome lh_sim_library_bytes(struct lh_sim_library *library, struct lh_instant now,
