@@ -3,20 +3,9 @@
 #include "sim/guard_clock.h"
 
 #include "base/assert.h"
+#include "sim/clock.h"
 
-#define PPM 1000000
 #define SAMPLES 64 // guards on either side of the answer, and as many right beside it
-
-struct clock {
-    int64_t offset_ns, rate_ppm;
-};
-
-static int64_t reading(struct clock clock, int64_t real_ns)
-{
-    const int64_t part = real_ns % PPM * clock.rate_ppm;
-    const int64_t whole = part / PPM - (part % PPM < 0); // rounded down
-    return clock.offset_ns + real_ns + real_ns / PPM * clock.rate_ppm + whole;
-}
 
 // --- the two sides ---
 
@@ -31,14 +20,14 @@ static bool grantor_gives_away(int64_t reading_ns, int64_t end_ns, int64_t guard
 }
 
 struct side {
-    struct clock clock;
+    struct lh_sim_clock clock;
     int64_t end_ns, guard_ns;
     bool is_holder;
 };
 
 static bool has_changed(const struct side *side, int64_t real_ns)
 {
-    const int64_t shown = reading(side->clock, real_ns);
+    const int64_t shown = lh_sim_clock_read(&side->clock, real_ns);
     return side->is_holder ? !holder_acts(shown, side->end_ns, side->guard_ns)
                            : grantor_gives_away(shown, side->end_ns, side->guard_ns);
 }
@@ -63,8 +52,8 @@ static int64_t change(const struct side *side)
 void lh_guard_play(int64_t ttl_ns, const struct lh_guard_case *run, struct lh_guard_outcome *ret)
 {
     const struct side holder = {
-        {-run->skew_ns, run->holder_ppm}, ttl_ns, run->holder_guard_ns, true};
-    const struct side grantor = {{0, run->grantor_ppm}, ttl_ns, run->grantor_guard_ns, false};
+        {0, -run->skew_ns, run->holder_ppm}, ttl_ns, run->holder_guard_ns, true};
+    const struct side grantor = {{0, 0, run->grantor_ppm}, ttl_ns, run->grantor_guard_ns, false};
     const int64_t stop = change(&holder);
     struct lh_guard_outcome outcome = {.holder_from_ns = run->grant_delay_ns,
                                        .holder_until_ns = stop,
