@@ -1,8 +1,6 @@
 // See clocks.h.
 #include "host/clocks.h"
 
-#include <string.h>
-
 #include "base/text.h"
 #include "host/host_internal.h"
 
@@ -39,28 +37,24 @@ static struct poll poll_peers(const struct lh_host *host, struct lh_instant now)
     return poll;
 }
 
-static void write_text(struct lh_writer *writer, const char *text)
-{
-    lh_writer_bytes(writer, text, strlen(text));
-}
-
 // "..., node 2 by at least 4.3% more than rate-error allows: ..."
 static void explain(struct lh_clocks *clocks, const char *what)
 {
     struct lh_writer writer = lh_writer_of((uint8_t *)clocks->reason, sizeof clocks->reason - 1);
     const int64_t ppb = clocks->excess_ppb < 0 ? -clocks->excess_ppb : clocks->excess_ppb;
     const uint64_t thousandths = (uint64_t)(ppb / 10000); // of a percent
-    write_text(&writer, what);
-    write_text(&writer, ", node ");
+    lh_writer_string(&writer, what);
+    lh_writer_string(&writer, ", node ");
     lh_u64_write(&writer, clocks->peer);
-    write_text(&writer, " by ");
+    lh_writer_string(&writer, " by ");
     lh_u64_write(&writer, thousandths / 1000);
-    write_text(&writer, ".");
+    lh_writer_string(&writer, ".");
     lh_u64_write(&writer, thousandths / 100 % 10);
     lh_u64_write(&writer, thousandths / 10 % 10);
     lh_u64_write(&writer, thousandths % 10);
-    write_text(&writer, "% more than rate-error allows; it neither holds nor grants until the "
-                        "clock is right again: see to its time source or move the machine");
+    lh_writer_string(&writer,
+                     "% more than rate-error allows; it neither holds nor grants until the "
+                     "clock is right again: see to its time source or move the machine");
     clocks->reason[writer.failed ? 0 : lh_writer_size_bytes(&writer)] = '\0';
 }
 
@@ -71,7 +65,7 @@ void lh_clocks_tick(struct lh_host *host, struct lh_instant now, struct lh_host_
     const struct poll poll = poll_peers(host, now);
     const bool slow = 2 * poll.fast > others;
     const bool fast = 2 * poll.slow > others;
-    if (!lh_identity_acts(&host->identity) || (clocks->bad == (slow || fast) && !clocks->bad))
+    if (!lh_identity_acts(&host->identity) || (!clocks->bad && !slow && !fast))
         return;
     if (!slow && !fast) {
         clocks->bad = false;
