@@ -2,7 +2,6 @@
 #include "cli/run_start.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/hook.h"
 
 void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked)
 {
@@ -78,17 +78,8 @@ pid_t lh_start_command(char **argv, const struct lh_holding *lease,
 _Noreturn void lh_become_hook(const char *hook, const struct lh_holding *lease,
                               const struct lh_inherited *inherited)
 {
-    int nothing = open("/dev/null", O_RDONLY);
-    if (nothing >= 0)
-        dup2(nothing, STDIN_FILENO);
-    if (nothing > STDERR_FILENO)
-        close(nothing);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     lh_inherited_restore(inherited);
     export_lease(lease);
-    execl("/bin/sh", "sh", "-c", hook, (char *)NULL);
-    fprintf(stderr, "leasehold run: cannot execute /bin/sh for --on-lost: %s\n", strerror(errno));
-    fflush(stderr);
-    _exit(LH_EXIT_NOT_EXECUTABLE);
+    lh_hook_become(hook, "run", "--on-lost");
 }

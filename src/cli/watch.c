@@ -6,7 +6,6 @@
 // What must stay true: --exec runs one command at a time, in the order of the changes; nothing is
 // read meanwhile, so who is slow is slow to the daemon, which leaves out changes and counts them.
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 
 #include "cli/command.h"
 #include "cli/exit.h"
+#include "cli/hook.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/watch_line.h"
@@ -44,27 +44,14 @@ struct watching {
 
 // --- --exec ---
 
-// In the new process. What the command says does not mix with our lines.
-static _Noreturn void become_hook(const char *hook, const struct lh_watch_line *line)
-{
-    int nothing = open("/dev/null", O_RDONLY);
-    if (nothing >= 0)
-        dup2(nothing, STDIN_FILENO);
-    if (nothing > STDERR_FILENO)
-        close(nothing);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    lh_watch_line_export(line);
-    execl("/bin/sh", "sh", "-c", hook, (char *)NULL);
-    fprintf(stderr, "leasehold watch: cannot execute /bin/sh for --exec: %s\n", strerror(errno));
-    _exit(LH_EXIT_NOT_EXECUTABLE);
-}
-
 static void run_hook(const char *hook, const struct lh_watch_line *line)
 {
     int status = 0;
     pid_t pid = fork();
-    if (pid == 0)
-        become_hook(hook, line);
+    if (pid == 0) {
+        lh_watch_line_export(line);
+        lh_hook_become(hook, "watch", "--exec");
+    }
     if (pid < 0) {
         fprintf(stderr, "leasehold watch: --exec was not run for '%s': %s\n", line->name,
                 strerror(errno));

@@ -1,0 +1,25 @@
+// See hook.h.
+#include "cli/hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+
+_Noreturn void lh_hook_become(const char *line, const char *command, const char *option)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
+    if (nothing > STDERR_FILENO)
+        close(nothing);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    fprintf(stderr, "leasehold %s: cannot execute /bin/sh for %s: %s\n", command, option,
+            strerror(errno));
+    fflush(stderr);
+    _exit(LH_EXIT_NOT_EXECUTABLE);
+}
