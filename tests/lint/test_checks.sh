@@ -3,18 +3,9 @@
 # The include and purity checks can fail: bugs are planted in a scratch copy, each in a file of its own, and
 # the check must name each file and what is wrong there. Before that it must pass: the check of includes on
 # the sources as they are, that of purity on one clean file, since tools/lint runs it on all of them.
-set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0
+. tests/tap.sh
 
-# result STATUS NAME
-result() {
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
-    [ "$1" -eq 0 ] || sed 's/^/# /' "$scratch/output"
-}
 
 # plant FILE EXPECTED TEXT: the check must print a line with both FILE and EXPECTED.
 plant() {
@@ -24,17 +15,17 @@ plant() {
 }
 
 run_check() {
-    "tools/$check" "$scratch/tree" >"$scratch/output" 2>&1
+    "tools/$check" "$scratch/tree" >"$scratch/out" 2>&1
 }
 
 refuses_all() {
     local file text
     run_check
     [ $? -ne 0 ]
-    result $? "$check fails"
+    verdict $? "$check fails"
     while IFS=$'\t' read -r file text; do
-        grep -F "$file" "$scratch/output" | grep -qF -- "$text"
-        result $? "$check names $file: $text"
+        grep -F "$file" "$scratch/out" | grep -qF -- "$text"
+        verdict $? "$check names $file: $text"
     done <"$scratch/expected"
 }
 
@@ -43,7 +34,7 @@ check=check-includes
 mkdir "$scratch/tree"
 cp -r src include "$scratch/tree/"
 run_check
-result $? 'check-includes passes on the sources as they are'
+verdict $? 'check-includes passes on the sources as they are'
 plant src/base/planted.c 'planted.c:2: base must not include "lease/acceptor.h"' '
 #include "lease/acceptor.h"'
 plant src/lease/upward.c 'must not include "host/machine.h"' '#include "host/machine.h"'
@@ -68,7 +59,7 @@ echo '#include <string.h>
 int f0(const char *a, const char *b); int f0(const char *a, const char *b) { return memcmp(a, b, strlen(a)); }' \
     >"$scratch/tree/src/lease/clean.c"
 run_check
-result $? 'check-purity passes on a clean file'
+verdict $? 'check-purity passes on a clean file'
 plant src/base/clock.c 'must not call time' '#include <time.h>
 long f1(void); long f1(void) { return time(0); }'
 plant src/lease/planted.c 'must not call malloc' '#include <stdlib.h>

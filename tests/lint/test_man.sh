@@ -1,20 +1,11 @@
 #!/bin/bash
 # The manual pages and the completion against the programs: every command, every option of every command and every key of the
 # configuration that --help shows is there; groff has nothing to complain of. What is taken out of a copy must be noticed.
-set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
 build=${LEASEHOLD_BUILD:-$PWD/build}
 export PATH=$build:$PATH LC_ALL=C.UTF-8
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0
 
-# result STATUS NAME
-result() {
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
-    [ "$1" -eq 0 ] || sed 's/^/# /' "$scratch/output"
-}
 commands() { leasehold --help | sed -nE 's/^  ([a-z]+) .*/\1/p'; }
 options() { leasehold "$1" --help 2>/dev/null | sed -nE 's/^  --?([A-Za-z-]+).*/\1/p'; }
 
@@ -37,27 +28,27 @@ keys_missing_in() {
         grep -qE "^\.It Cm $key( |\$)" "$1" || echo "the key $key is missing"
     done
 }
-is_empty() { ! [ -s "$scratch/output" ]; }
+is_empty() { ! [ -s "$scratch/out" ]; }
 
 echo "1..9"
-missing_in docs/man/leasehold.1 >"$scratch/output"
+missing_in docs/man/leasehold.1 >"$scratch/out"
 is_empty && [ "$(commands | wc -l)" -gt 10 ] && [ "$(options run | wc -l)" -gt 8 ]
-result $? 'leasehold(1) has every command and option'
-keys_missing_in docs/man/leasehold.conf.5 >"$scratch/output"
+verdict $? 'leasehold(1) has every command and option'
+keys_missing_in docs/man/leasehold.conf.5 >"$scratch/out"
 is_empty
-result $? 'leasehold.conf(5) has every key'
+verdict $? 'leasehold.conf(5) has every key'
 grep -v 'Fl .-on-lost' docs/man/leasehold.1 >"$scratch/page"
-missing_in "$scratch/page" >"$scratch/output"
-grep -q '^run: --on-lost is missing$' "$scratch/output"
-result $? 'an option taken out is noticed'
+missing_in "$scratch/page" >"$scratch/out"
+grep -q '^run: --on-lost is missing$' "$scratch/out"
+verdict $? 'an option taken out is noticed'
 grep -v '^.It Cm max-ttl' docs/man/leasehold.conf.5 >"$scratch/page"
-keys_missing_in "$scratch/page" >"$scratch/output"
-grep -q 'max-ttl' "$scratch/output"
-result $? 'a key taken out is noticed'
+keys_missing_in "$scratch/page" >"$scratch/out"
+grep -q 'max-ttl' "$scratch/out"
+verdict $? 'a key taken out is noticed'
 if command -v groff >/dev/null; then
-    for page in docs/man/*.[1-8]; do groff -mdoc -ww -z -Tutf8 "$page" 2>&1; done >"$scratch/output"
+    for page in docs/man/*.[1-8]; do groff -mdoc -ww -z -Tutf8 "$page" 2>&1; done >"$scratch/out"
     is_empty
-    result $? 'groff has nothing to complain of'
+    verdict $? 'groff has nothing to complain of'
 else
     number=$((number + 1))
     echo "ok $number - groff has nothing to complain of # skip no groff"
@@ -68,9 +59,9 @@ completes() {
     "${BASH:-bash}" -c '. packaging/completion/leasehold; COMP_WORDS=(leasehold "$@"); COMP_CWORD=$#; _leasehold; echo "${COMPREPLY[*]}"' bash "$@"
 }
 check() {
-    completes "${@:3}" >"$scratch/output"
-    [ "$(cat "$scratch/output")" = "$2" ]
-    result $? "$1"
+    completes "${@:3}" >"$scratch/out"
+    [ "$(cat "$scratch/out")" = "$2" ]
+    verdict $? "$1"
 }
 check 'completion: a command' 'watch' wat
 check 'completion: an option' '--kill-after --keep' run n --k

@@ -3,18 +3,9 @@
 # The documents against the tree: every `path` and `path:name` in backticks exists, every rule has a row with code and a
 # test, operations.md gives each key of the daemon with its default, and the packaged configuration is accepted. What is
 # planted into copies of the documents must be noticed.
-set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0
+. tests/tap.sh
 
-# result STATUS NAME
-result() {
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
-    [ "$1" -eq 0 ] || sed 's/^/# /' "$scratch/output"
-}
 
 # has PATH NAME: a source defines or declares NAME; a test or a table of planted bugs has it as a word; a shell test
 # has a case of that text.
@@ -93,45 +84,45 @@ keys_have_rows() {
 refuses() {
     local text=$1
     shift
-    ! "$@" >"$scratch/output" 2>&1 && grep -qF -- "$text" "$scratch/output"
+    ! "$@" >"$scratch/out" 2>&1 && grep -qF -- "$text" "$scratch/out"
 }
 
 documents=(README.md CHANGELOG.md docs/*.md)
 echo "1..$((2 * ${#documents[@]} + 10))"
 for document in "${documents[@]}"; do
-    names_exist "$document" >"$scratch/output" 2>&1
-    result $? "$document: what it names exists"
-    links_exist "$document" >"$scratch/output" 2>&1
-    result $? "$document: what it links to exists"
+    names_exist "$document" >"$scratch/out" 2>&1
+    verdict $? "$document: what it names exists"
+    links_exist "$document" >"$scratch/out" 2>&1
+    verdict $? "$document: what it links to exists"
 done
-rules_have_rows docs/protocol.md >"$scratch/output" 2>&1
-result $? 'protocol.md: every rule and finding has code and tests'
-keys_have_rows docs/operations.md >"$scratch/output" 2>&1
-result $? 'operations.md: every key has its default'
+rules_have_rows docs/protocol.md >"$scratch/out" 2>&1
+verdict $? 'protocol.md: every rule and finding has code and tests'
+keys_have_rows docs/operations.md >"$scratch/out" 2>&1
+verdict $? 'operations.md: every key has its default'
 
 daemon=${LEASEHOLD_BUILD:-build}/leaseholdd
 "${LEASEHOLD_BUILD:-build}/leasehold" keygen "$scratch/keyring"
-"$daemon" --config packaging/leasehold.conf --keyring "$scratch/keyring" --config-test >"$scratch/output" 2>&1
-result $? 'packaging/leasehold.conf is accepted'
+"$daemon" --config packaging/leasehold.conf --keyring "$scratch/keyring" --config-test >"$scratch/out" 2>&1
+verdict $? 'packaging/leasehold.conf is accepted'
 sed 's/^#\([a-z-]* =.*\)/\1/' packaging/leasehold.conf >"$scratch/all.conf"
-"$daemon" --config "$scratch/all.conf" --keyring "$scratch/keyring" --config-test >"$scratch/output" 2>&1
-result $? 'and so it is with every comment that shows a default taken in'
+"$daemon" --config "$scratch/all.conf" --keyring "$scratch/keyring" --config-test >"$scratch/out" 2>&1
+verdict $? 'and so it is with every comment that shows a default taken in'
 
 sed 's/lh_proposer_start/lh_proposer_begin/' docs/protocol.md >"$scratch/a.md"
 refuses "no 'lh_proposer_begin' in src/lease/proposer.c" names_exist "$scratch/a.md"
-result $? 'a function that is not there is noticed'
+verdict $? 'a function that is not there is noticed'
 sed 's/P3_needs_now_before_td/P3_needs_now/' docs/protocol.md >"$scratch/b.md"
 refuses "no 'P3_needs_now' in tests/unit/test_proposer.c" names_exist "$scratch/b.md"
-result $? 'a test that is not there is noticed'
+verdict $? 'a test that is not there is noticed'
 sed 's/late-timer\.script/later-timer.script/' docs/protocol.md >"$scratch/c.md"
 refuses 'no tests/script/later-timer.script' names_exist "$scratch/c.md"
-result $? 'a file that is not there is noticed'
+verdict $? 'a file that is not there is noticed'
 grep -v '^| A2 ' docs/protocol.md >"$scratch/d.md"
 refuses 'no row with code and tests for A2' rules_have_rows "$scratch/d.md"
-result $? 'a rule without a row is noticed'
+verdict $? 'a rule without a row is noticed'
 sed 's/| 60s |/| 10s |/' docs/operations.md >"$scratch/e.md"
 refuses 'no row for max-ttl' keys_have_rows "$scratch/e.md"
-result $? 'another default is noticed'
+verdict $? 'another default is noticed'
 sed 's/timing\.md)/times.md)/' README.md >"$scratch/f.md"
 refuses 'no docs/times.md' links_exist "$scratch/f.md" README.md
-result $? 'a link to nowhere is noticed'
+verdict $? 'a link to nowhere is noticed'

@@ -6,27 +6,10 @@
 # and values that make no sense.
 #
 #     test_check.sh [GROUP...]    everything, or the groups of cases (the functions at the end) named
-set -uo pipefail
+. "$(dirname "$0")/../tap.sh"
 check="${LEASEHOLD_BUILD:-build}/leasehold check"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0
-
-# verdict STATUS NAME: one TAP line; on failure with the last output.
-verdict() {
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
-    [ "$1" -eq 0 ] || cat "$scratch/out" "$scratch/err" | tail -n 20 | sed 's/^/# /'
-}
-
-# gives STATUS TEXT ARGUMENT...: check ends with that status and says TEXT, on either stream.
-gives() {
-    local wanted=$1 text=$2 status=0
-    # shellcheck disable=SC2086 # two words
-    $check "${@:3}" >"$scratch/out" 2>"$scratch/err" || status=$?
-    echo "status $status, expected $wanted and: $text" >>"$scratch/err"
-    [ $status -eq "$wanted" ] && cat "$scratch/out" "$scratch/err" | sed '$d' | grep -qF -- "$text"
-}
+# shellcheck disable=SC2206 # two words
+program=($check)
 
 # counts DISTINCT GENERATED DEPTH: what the JSON of a passing configuration says.
 counts() { echo "\"distinct\":$1,\"generated\":$2,\"depth\":$3,"; }

@@ -2,28 +2,9 @@
 # run-tests: timeout 300
 # `leasehold sim` as it ships: seeds that must be clean, one seed twice, a broken rule that must be found, the
 # words of the command line; and that no daemon carries any of it.
-set -uo pipefail
+. "$(dirname "$0")/../tap.sh"
 build="${LEASEHOLD_BUILD:-build}"
-sim="$build/leasehold sim"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-number=0
-
-# verdict STATUS NAME: one TAP line; on failure with the last output.
-verdict() {
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
-    [ "$1" -eq 0 ] || cat "$scratch/out" "$scratch/err" | tail -n 20 | sed 's/^/# /'
-}
-
-# gives STATUSES TEXT ARGUMENT...: sim ends with a status of that pattern and says TEXT, on either stream.
-gives() {
-    local wanted=$1 text=$2 status=0
-    # shellcheck disable=SC2086 # two words
-    $sim "${@:3}" >"$scratch/out" 2>"$scratch/err" || status=$?
-    # shellcheck disable=SC2053 # a pattern
-    [[ $status == $wanted ]] && cat "$scratch/out" "$scratch/err" | grep -qF -- "$text"
-}
+program=("$build/leasehold" sim)
 
 gives 0 " 0 failed" --seeds 1..500 --duration 20s
 verdict $? "500 short seeds are clean"
@@ -54,7 +35,9 @@ gives 0 " 0 failed" --seeds 1..60 --faults $ends,clock-rate=10000 &&
 verdict $? "clocks at the ends of rate-error are safe, and 5 % beyond it the oracle finds two holders"
 
 gives 0 '"verdict":"clean"' --seeds 1..3 --json &&
-    jq -es 'length == 3 and all(.seed and .events > 0 and (.log | length == 16))' "$scratch/out" >>"$scratch/err" 2>&1
+    python3 -c 'import json, sys
+runs = [json.loads(line) for line in sys.stdin]
+assert len(runs) == 3 and all(r["seed"] and r["events"] > 0 and len(r["log"]) == 16 for r in runs), runs' <"$scratch/out" >>"$scratch/err" 2>&1
 verdict $? "--json gives one object a seed"
 
 gives 64 "'up' is not" --faults loss=up && gives 64 "'speed' is no setting" --faults speed=1 &&
