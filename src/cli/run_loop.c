@@ -133,15 +133,14 @@ static void command_not_started(struct lh_run *run)
 
 static void look_at_child(struct lh_run *run)
 {
-    if (run->phase == LH_RUN_LEAVING) {
+    const bool is_under_way = run->phase == LH_RUN_RUNNING || run->phase == LH_RUN_ENDING ||
+                              run->phase == LH_RUN_SWEEPING;
+    if (is_under_way || run->child.guardian != 0) // which may end after the lease was dealt with
         lh_child_look(&run->child);
-        if (run->child.guardian == 0)
-            lh_run_conclude(run);
-    }
-    if (run->phase != LH_RUN_RUNNING && run->phase != LH_RUN_ENDING &&
-        run->phase != LH_RUN_SWEEPING)
+    if (run->phase == LH_RUN_LEAVING && run->child.guardian == 0)
+        lh_run_conclude(run);
+    if (!is_under_way)
         return;
-    lh_child_look(&run->child);
     tell_beyond_reach(run);
     if (run->child.failure != 0) {
         command_not_started(run);
