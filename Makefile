@@ -16,8 +16,7 @@ prove:
 	tools/install-packages build test
 	tools/prove
 check-all: build
-	build/leasehold check --all --json --spill build >build/check-all.json
-	build/leasehold check --all --conform --json --spill build >build/conform-all.json
+	tools/check-all build/check-all.json --spill build
 bench: build
 	bench/run
 fuzz:

@@ -27,11 +27,12 @@ bool lh_conform_open(struct lh_conform *conform, const struct lh_model *model)
 {
     *conform = (struct lh_conform){.model = model,
                                    .lanes = calloc(model->layout.lanes, sizeof(struct lh_fp)),
-                                   .gate = lh_conform_gate_open()};
+                                   .gate = lh_conform_gate_open(),
+                                   .memo = {calloc(LH_CONFORM_MEMO_SLOTS, sizeof(struct lh_fp))}};
     if (!lh_batch_open(&conform->batch, model, model->max_successors))
         return false;
     conform->batch.keep_outside = true;
-    return conform->lanes != NULL && conform->gate != NULL;
+    return conform->lanes != NULL && conform->gate != NULL && conform->memo.slots != NULL;
 }
 
 void lh_conform_close(struct lh_conform *conform)
@@ -40,8 +41,10 @@ void lh_conform_close(struct lh_conform *conform)
         return;
     lh_batch_close(&conform->batch);
     free(conform->lanes);
+    free(conform->memo.slots);
     lh_conform_gate_close(conform->gate);
     conform->lanes = NULL;
+    conform->memo.slots = NULL;
     conform->gate = NULL;
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "check/conform_memo.h"
 #include "check/model.h"
 
 enum lh_conform_difference {
@@ -50,6 +51,7 @@ struct lh_conform {
     struct lh_batch batch; // the successors once more, those outside the constraint included
     struct lh_fp *lanes;
     struct lh_conform_gate *gate;
+    struct lh_conform_memo memo;
     struct lh_conform_counts counts;
     struct lh_conform_step step;
     struct lh_conform_fault fault;

@@ -121,8 +121,13 @@ bool lh_closed_trial_same_state(struct lh_closed_trial *trial, const uint8_t *to
         for (uint32_t i = 0; i < sizeof apart; i++)
             trial->raw[row + apart[i]] = want[row + apart[i]];
     }
+    const uint32_t variables = trial->model->layout.variable_count;
+    if (memcmp(trial->raw, want, variables) == 0) // which is settled
+        return true;
     lh_closed_settle(trial->model, trial->raw);
-    for (uint32_t i = 0; i < trial->model->layout.variable_count; i++) {
+    if (memcmp(trial->raw, want, variables) == 0)
+        return true;
+    for (uint32_t i = 0; i < variables; i++) {
         if (trial->raw[i] == want[i])
             continue;
         char name[32];

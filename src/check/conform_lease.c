@@ -1,290 +1,26 @@
-// Conformance of the bounded module: the paper's rules against ours. Whatever the paper's state
-// does not tell (the base of an attempt, a spent ballot, whether an expired record was cleared) is
-// tried in both ways that it can be. Where our rules differ on purpose is in deliver_accept and
-// release; everything else must be the same.
+// Conformance of the bounded module: what is compared from one state, and what was compared before
+// (conform_memo.h). Whatever the paper's state does not tell (the base of an attempt, a spent
+// ballot, whether an expired record was cleared) is tried in both ways that it can be, in the first
+// and in the last nanosecond of a unit.
+#include "base/assert.h"
 #include "check/conform_lease_view.h"
 
-enum { WAYS = 4 };
+enum { WAYS = 4, MOST = UINT8_MAX + LH_CHECK_MAX_NETWORK + 4 * LH_CHECK_MAX_ACCEPTORS };
 
-static bool gate_agrees(struct lh_lease_trial *trial, const struct lh_message *m,
-                        const struct lh_conform_acceptor *before, uint8_t base,
-                        const struct lh_conform_acceptor *after, struct lh_conform_answer answer)
-{
-    static const enum lh_conform_request requests[] = {[LH_MSG_PREPARE] = LH_CONFORM_PREPARE,
-                                                       [LH_MSG_ACCEPT] = LH_CONFORM_ACCEPT,
-                                                       [LH_MSG_RELEASE] = LH_CONFORM_RELEASE};
-    const struct lh_conform_delivery delivery = {.request = requests[m->kind],
-                                                 .ballot = m->ballot,
-                                                 .base = base,
-                                                 .ttl = trial->config->proposer_duration};
-    return lh_conform_gate_agrees(
-        trial->conform, &trial->place, before,
-        lh_lease_trial_acceptor(trial->from, m->acceptor)[LH_A_QUARANTINE], &delivery, after,
-        answer);
-}
+typedef bool comparison(struct lh_lease_trial *trial, struct lh_action action);
 
-// A4: nothing is answered, and nothing changes.
-static bool is_silent(struct lh_lease_trial *trial, const struct lh_message *m)
-{
-    const struct lh_conform_acceptor before =
-        lh_lease_trial_read_acceptor(trial, m->acceptor, m->ballot);
-    return gate_agrees(trial, m, &before, 0, &before,
-                       (struct lh_conform_answer){.verdict = LH_CONFORM_DROPPED});
-}
-
-// A1.
-static bool deliver_prepare(struct lh_lease_trial *trial, const struct lh_message *m)
-{
-    const struct lh_conform_acceptor before =
-        lh_lease_trial_read_acceptor(trial, m->acceptor, m->ballot);
-    const bool promises = m->ballot >= before.promised;
-    struct lh_conform_acceptor row = before;
-    const struct lh_conform_answer answer = lh_conform_prepare(&trial->place, &row, m->ballot);
-    const struct lh_conform_acceptor want =
-        lh_lease_trial_want_acceptor(trial, m->acceptor, &before, promises);
-    if (!lh_conform_same_acceptor(trial->conform, &want, &row) ||
-        !gate_agrees(trial, m, &before, 0, &row, answer))
-        return false;
-    if (answer.promised != want.promised ||
-        answer.verdict != (promises ? LH_CONFORM_PROMISED : LH_CONFORM_REJECTED))
-        return lh_conform_fail(trial->conform, "it is answered by %u, promised %u", answer.verdict,
-                               answer.promised);
-    if (answer.verdict == LH_CONFORM_PROMISED)
-        lh_lease_trial_emit(trial,
-                            (struct lh_message){.kind = LH_MSG_PROMISE,
-                                                .proposer = m->proposer,
-                                                .acceptor = m->acceptor,
-                                                .ballot = m->ballot,
-                                                .owner = trial->place.owners[answer.reported],
-                                                .accepted_ballot = answer.reported,
-                                                .deadline = answer.ends});
-    return true;
-}
-
-static void note(struct lh_lease_trial *trial, enum lh_conform_difference difference)
-{
-    trial->differed |= 1u << difference;
-}
-
-// A2 of ours, for an Accept that names `base`. *ret_kept tells that, on purpose, the model did
-// something else.
-static bool accept_with_base(struct lh_lease_trial *trial, const struct lh_message *m, uint8_t base,
-                             bool *ret_kept)
-{
-    const uint8_t *from = lh_lease_trial_acceptor(trial->from, m->acceptor);
-    const struct lh_conform_acceptor before =
-        lh_lease_trial_read_acceptor(trial, m->acceptor, m->ballot);
-    const bool live = lh_lease_trial_live(trial, from);
-    const bool same_owner = from[LH_A_OWNER] == m->proposer + 1u;
-    const bool granted = m->ballot >= before.promised &&
-                         (!trial->config->refuse_live_overwrite || !live || same_owner);
-    const bool recorded = granted && before.ballot == m->ballot;
-    const bool in_the_way = granted && !recorded && live && !(same_owner && base == before.ballot);
-    const bool kept = recorded || in_the_way;
-    struct lh_conform_acceptor row = before;
-    const struct lh_conform_answer answer =
-        lh_conform_accept(&trial->place, &row, m->ballot, base, trial->config->acceptor_duration);
-    const struct lh_conform_acceptor want =
-        kept ? before : lh_lease_trial_want_acceptor(trial, m->acceptor, &before, false);
-    const bool accepts = recorded ? live : granted && !in_the_way;
-    if (!lh_conform_same_acceptor(trial->conform, &want, &row) ||
-        !gate_agrees(trial, m, &before, base, &row, answer))
-        return false;
-    if (answer.verdict != (accepts ? LH_CONFORM_ACCEPTED : LH_CONFORM_REJECTED) ||
-        answer.promised != want.promised || answer.ends != (live || accepts ? want.deadline : 0))
-        return lh_conform_fail(trial->conform, "base %u: it is answered by %u, promised %u", base,
-                               answer.verdict, answer.promised);
-    if (in_the_way)
-        note(trial, LH_CONFORM_KEEPS_LIVE);
-    if (recorded)
-        note(trial, live ? LH_CONFORM_KEEPS_RECORDED : LH_CONFORM_REFUSES_SPENT);
-    *ret_kept = kept;
-    trial->emitted_count = 0;
-    if (accepts)
-        lh_lease_trial_emit(trial, (struct lh_message){.kind = LH_MSG_ACCEPTED,
-                                                       .proposer = m->proposer,
-                                                       .acceptor = m->acceptor,
-                                                       .ballot = m->ballot,
-                                                       .deadline = answer.ends});
-    return true;
-}
-
-// The paper's Accept carries no base: every one is tried.
-static bool deliver_accept(struct lh_lease_trial *trial, const struct lh_message *m,
-                           uint32_t consumed)
-{
-    for (uint8_t base = 0; base <= trial->config->ballots; base++) {
-        bool kept = false;
-        if (!accept_with_base(trial, m, base, &kept) ||
-            (!kept && !lh_lease_trial_same_network(trial, consumed)))
-            return false;
-    }
-    return true;
-}
-
-// A3.
-static bool deliver_release(struct lh_lease_trial *trial, const struct lh_message *m)
-{
-    const struct lh_conform_acceptor before =
-        lh_lease_trial_read_acceptor(trial, m->acceptor, m->ballot);
-    const bool live = lh_lease_trial_live(trial, lh_lease_trial_acceptor(trial->from, m->acceptor));
-    const bool clears =
-        live && !lh_lease_trial_live(trial, lh_lease_trial_acceptor(trial->to, m->acceptor));
-    struct lh_conform_acceptor row = before;
-    const bool cleared = lh_conform_clear(&trial->place, &row, m->ballot);
-    const struct lh_conform_acceptor want =
-        lh_lease_trial_want_acceptor(trial, m->acceptor, &before, clears);
-    if (cleared != clears)
-        return lh_conform_fail(trial->conform, "the code %s",
-                               cleared ? "clears a lease" : "clears nothing");
-    return lh_conform_same_acceptor(trial->conform, &want, &row) &&
-           gate_agrees(trial, m, &before, 0, &row,
-                       (struct lh_conform_answer){.verdict = LH_CONFORM_SILENT});
-}
-
-// P2. An attempt that is over has no use for promises; the paper's gathers them all the same.
-static bool deliver_promise(struct lh_lease_trial *trial, const struct lh_message *m)
-{
-    const struct lh_conform_proposer before = lh_lease_trial_read_proposer(trial, m->proposer);
-    struct lh_conform_proposer row = before;
-    struct lh_conform_proposer want = lh_lease_trial_want_proposer(trial, m->proposer, &before);
-    const bool open = lh_conform_promise(&trial->place, &row, m->acceptor, m->ballot,
-                                         m->owner == 0 ? 0 : m->accepted_ballot);
-    if (before.phase == LH_CONFORM_IDLE && m->owner != 0 && before.base != m->accepted_ballot)
-        want.open = before.open;
-    if (open && !(want.open >> m->acceptor & 1))
-        return lh_conform_fail(trial->conform, "open in the code");
-    return lh_conform_same_proposer(trial->conform, &want, &row);
-}
-
-// P4.
-static bool deliver_accepted(struct lh_lease_trial *trial, const struct lh_message *m)
-{
-    const struct lh_conform_proposer before = lh_lease_trial_read_proposer(trial, m->proposer);
-    struct lh_conform_proposer row = before;
-    struct lh_conform_proposer want = lh_lease_trial_want_proposer(trial, m->proposer, &before);
-    const uint8_t *from = lh_lease_trial_proposer(trial, trial->from, m->proposer);
-    const bool renews = from[LH_P_ACTIVE] != 0 && before.base != 0 && before.base == before.held;
-    enum lh_conform_outcome expected = LH_CONFORM_NOTHING;
-    if (trial->to != NULL) {
-        const uint8_t *to = lh_lease_trial_proposer(trial, trial->to, m->proposer);
-        if (to[LH_P_ACTIVE] &&
-            (!from[LH_P_ACTIVE] || to[LH_P_ACTIVE_BALLOT] != from[LH_P_ACTIVE_BALLOT]))
-            expected = renews ? LH_CONFORM_RENEWED : LH_CONFORM_ACQUIRED;
-    }
-    if (expected == LH_CONFORM_ACQUIRED)
-        want.token = want.held;
-    const enum lh_conform_outcome outcome =
-        lh_conform_accepted(&trial->place, &row, m->acceptor, m->ballot);
-    if (outcome != expected)
-        return lh_conform_fail(trial->conform, "outcome %u in the code, %u in the model", outcome,
-                               expected);
-    return lh_conform_same_proposer(trial->conform, &want, &row);
-}
-
-static bool deliver(struct lh_lease_trial *trial, const struct lh_message *m, bool keep)
-{
-    const uint32_t number = lh_lease_message(trial->lease, *m);
-    const uint32_t consumed = keep ? UINT32_MAX : number;
-    if (m->kind == LH_MSG_ACCEPT)
-        return deliver_accept(trial, m, consumed);
-    const bool same = m->kind == LH_MSG_PREPARE   ? deliver_prepare(trial, m)
-                      : m->kind == LH_MSG_RELEASE ? deliver_release(trial, m)
-                      : m->kind == LH_MSG_PROMISE ? deliver_promise(trial, m)
-                                                  : deliver_accepted(trial, m);
-    return same && lh_lease_trial_same_network(trial, consumed);
-}
-
-static bool start(struct lh_lease_trial *trial, uint32_t p, uint8_t ballot)
-{
-    const struct lh_conform_proposer before = lh_lease_trial_read_proposer(trial, p);
-    struct lh_conform_proposer row = before;
-    trial->place.owners[ballot] = (uint8_t)(p + 1);
-    struct lh_conform_proposer want = lh_lease_trial_want_proposer(trial, p, &before);
-    want.base = lh_lease_trial_proposer(trial, trial->from, p)[LH_P_ACTIVE] ? before.held : 0;
-    lh_conform_start(&trial->place, &row, ballot, trial->config->proposer_duration);
-    lh_lease_trial_emit_to_all(trial, LH_MSG_PREPARE, p, row.ballot);
-    return lh_conform_same_proposer(trial->conform, &want, &row) &&
-           lh_lease_trial_same_network(trial, UINT32_MAX);
-}
-
-// P3; also where the model does not allow it.
-static bool send_accept(struct lh_lease_trial *trial, uint32_t p)
-{
-    const struct lh_conform_proposer before = lh_lease_trial_read_proposer(trial, p);
-    struct lh_conform_proposer row = before;
-    const struct lh_conform_proposer want = lh_lease_trial_want_proposer(trial, p, &before);
-    if (lh_conform_propose(&trial->place, &row) != (trial->to != NULL))
-        return lh_conform_fail(trial->conform, "the code %s",
-                               trial->to != NULL ? "does not propose" : "proposes");
-    if (!lh_conform_same_proposer(trial->conform, &want, &row))
-        return false;
-    lh_lease_trial_emit_to_all(trial, LH_MSG_ACCEPT, p, row.ballot);
-    return trial->to == NULL || lh_lease_trial_same_network(trial, UINT32_MAX);
-}
-
-static bool abandon(struct lh_lease_trial *trial, uint32_t p)
-{
-    const struct lh_conform_proposer before = lh_lease_trial_read_proposer(trial, p);
-    struct lh_conform_proposer row = before;
-    const struct lh_conform_proposer want = lh_lease_trial_want_proposer(trial, p, &before);
-    lh_conform_abandon(&trial->place, &row);
-    return lh_conform_same_proposer(trial->conform, &want, &row) &&
-           lh_lease_trial_same_network(trial, UINT32_MAX);
-}
-
-// P6. Ours ends the attempt in flight as well. What is not held cannot be released.
-static bool release(struct lh_lease_trial *trial, uint32_t p)
-{
-    const struct lh_conform_proposer before = lh_lease_trial_read_proposer(trial, p);
-    struct lh_conform_proposer row = before;
-    struct lh_conform_proposer want = lh_lease_trial_want_proposer(trial, p, &before);
-    const uint8_t named = lh_conform_release(&trial->place, &row);
-    if (before.phase != LH_CONFORM_IDLE && trial->to != NULL)
-        note(trial, LH_CONFORM_RELEASE_ABANDONS);
-    want.phase = LH_CONFORM_IDLE;
-    want.held = 0;
-    want.token = 0;
-    want.until = 0;
-    if (named != (trial->to != NULL ? before.held : 0))
-        return lh_conform_fail(trial->conform, "the code names %u", named);
-    if (!lh_conform_same_proposer(trial->conform, &want, &row))
-        return false;
-    lh_lease_trial_emit_to_all(trial, LH_MSG_RELEASE, p, named);
-    return trial->to == NULL || lh_lease_trial_same_network(trial, UINT32_MAX);
-}
-
-// A4: what comes up again knows nothing.
-static bool restart(struct lh_lease_trial *trial, uint32_t a)
-{
-    const struct lh_conform_acceptor fresh = lh_conform_fresh(&trial->place, 0);
-    const uint8_t *row = lh_lease_trial_acceptor(trial->to, a);
-    if (row[LH_A_PROMISED] != 0 || row[LH_A_OWNER] != 0 || fresh.promised != 0 ||
-        fresh.ballot != 0 || lh_conform_live(&trial->place, &fresh))
-        return lh_conform_fail(trial->conform, "something is remembered");
-    return true;
-}
-
-// Authority and live records are read from the clock, and must be what the model says they are.
-static bool reads_alike(struct lh_lease_trial *trial)
-{
-    trial->conform->step = (struct lh_conform_step){.kind = LH_ACT_INIT};
-    for (uint32_t p = 0; p < trial->lease->proposers; p++) {
-        const struct lh_conform_proposer row = lh_lease_trial_read_proposer(trial, p);
-        const bool active = lh_lease_trial_proposer(trial, trial->from, p)[LH_P_ACTIVE] != 0;
-        if (lh_conform_holds(&trial->place, &row) != active)
-            return lh_conform_fail(trial->conform, "p%u: %s in the code", p + 1,
-                                   active ? "no authority" : "authority");
-    }
-    for (uint32_t a = 0; a < trial->lease->acceptors; a++) {
-        const struct lh_conform_acceptor row = lh_lease_trial_read_acceptor(trial, a, 0);
-        const bool live = lh_lease_trial_live(trial, lh_lease_trial_acceptor(trial->from, a));
-        if (lh_conform_live(&trial->place, &row) != live)
-            return lh_conform_fail(trial->conform, "a%u: the record is %s in the code", a + 1,
-                                   live ? "not live" : "live");
-    }
-    return true;
-}
+// What is to be compared from a state. The slots of the memo are on their way while the rest is
+// listed.
+struct list {
+    uint32_t count;
+    struct entry {
+        struct lh_fp key;
+        comparison *compare;
+        const uint8_t *to; // NULL: the model refuses it
+        struct lh_action action;
+        uint8_t ordinal;
+    } entries[MOST];
+};
 
 static bool is_delivery(enum lh_action_kind kind)
 {
@@ -293,57 +29,25 @@ static bool is_delivery(enum lh_action_kind kind)
            kind == LH_ACT_DELIVER_RELEASE;
 }
 
-static void name_message(struct lh_lease_trial *trial, enum lh_action_kind kind,
-                         const struct lh_message *m)
-{
-    trial->conform->step = (struct lh_conform_step){.kind = (uint8_t)kind,
-                                                    .ballot = m->ballot,
-                                                    .proposer = (uint8_t)(m->proposer + 1),
-                                                    .acceptor = (uint8_t)(m->acceptor + 1)};
-}
-
-static void name_step(struct lh_lease_trial *trial, struct lh_action action)
+static void name_step(struct lh_lease_trial *trial, struct lh_action action, bool refused)
 {
     const bool at_acceptor = action.kind == LH_ACT_RESTART_ACCEPTOR;
     const uint8_t process = (uint8_t)(action.process + 1);
-    if (is_delivery(action.kind))
-        name_message(trial, action.kind, &trial->lease->messages[action.message]);
-    else
-        trial->conform->step = (struct lh_conform_step){.kind = action.kind,
-                                                        .ballot = action.argument,
-                                                        .proposer = at_acceptor ? 0 : process,
-                                                        .acceptor = at_acceptor ? process : 0};
-}
-
-// One step in one way.
-static bool compare(struct lh_lease_trial *trial, struct lh_action action)
-{
-    trial->emitted_count = 0;
-    switch ((enum lh_action_kind)action.kind) {
-    case LH_ACT_START_ACQUIRE: return start(trial, action.process, action.argument);
-    case LH_ACT_DELIVER_PREPARE:
-    case LH_ACT_DELIVER_ACCEPT:
-    case LH_ACT_DELIVER_RELEASE:
-    case LH_ACT_DELIVER_PROMISE:
-    case LH_ACT_DELIVER_ACCEPTED:
-        return deliver(trial, &trial->lease->messages[action.message], action.keep);
-    case LH_ACT_SEND_ACCEPT: return send_accept(trial, action.process);
-    case LH_ACT_ABANDON: return abandon(trial, action.process);
-    case LH_ACT_RELEASE: return release(trial, action.process);
-    case LH_ACT_RESTART_ACCEPTOR: return restart(trial, action.process);
-    default: return true;
+    struct lh_conform_step *step = &trial->conform->step;
+    *step = (struct lh_conform_step){.kind = action.kind, .refused = refused};
+    if (action.kind == LH_ACT_INIT)
+        return;
+    step->ballot = action.argument;
+    if (is_delivery(action.kind)) {
+        const struct lh_message *m = &trial->lease->messages[action.message];
+        step->ballot = m->ballot;
+        step->proposer = (uint8_t)(m->proposer + 1);
+        step->acceptor = (uint8_t)(m->acceptor + 1);
+    } else if (at_acceptor) {
+        step->acceptor = process;
+    } else {
+        step->proposer = process;
     }
-}
-
-static void choose_way(struct lh_lease_trial *trial, uint32_t way)
-{
-    trial->place.last = (way & 1) != 0;
-    trial->hidden = (way & 2) != 0;
-}
-
-static bool is_first_way(const struct lh_lease_trial *trial)
-{
-    return !trial->place.last && !trial->hidden;
 }
 
 static bool is_ours(enum lh_action_kind kind)
@@ -353,30 +57,64 @@ static bool is_ours(enum lh_action_kind kind)
            kind != LH_ACT_CRASH_ACCEPTOR;
 }
 
-static bool compare_steps(struct lh_lease_trial *trial)
+enum { READS_RECORD = 1 }; // an argument of LH_ACT_INIT
+
+static bool acts_at_acceptor(const struct lh_lease_trial *trial, struct lh_action action)
 {
-    struct lh_conform *conform = trial->conform;
-    const struct lh_batch *batch = &conform->batch;
+    if (is_delivery(action.kind)) {
+        const uint8_t kind = trial->lease->messages[action.message].kind;
+        return kind != LH_MSG_PROMISE && kind != LH_MSG_ACCEPTED;
+    }
+    return action.kind == LH_ACT_RESTART_ACCEPTOR ||
+           (action.kind == LH_ACT_INIT && action.argument == READS_RECORD);
+}
+
+// All that a comparison of this step depends on; `change` is what the model changes, nothing where it
+// refuses.
+static struct lh_fp key_of(const struct lh_lease_trial *trial, struct lh_action action,
+                           bool refused, struct lh_fp change)
+{
+    const bool delivered = is_delivery(action.kind);
+    const bool at_acceptor = acts_at_acceptor(trial, action);
+    const struct lh_message *m = &trial->lease->messages[delivered ? action.message : 0];
+    const uint32_t p = delivered ? m->proposer : action.process;
+    const uint32_t a = delivered ? m->acceptor : action.process;
+    struct lh_fp key = lh_conform_memo_add(
+        trial->around, (uint64_t)action.kind << 48 | (uint64_t)action.process << 40 |
+                           (uint64_t)action.argument << 32 | (uint64_t)action.keep << 24 |
+                           (uint64_t)refused << 16 | action.message);
+    key = lh_conform_memo_join(key, at_acceptor ? trial->acceptors[a] : trial->proposers[p]);
+    if (delivered || !at_acceptor)
+        key = lh_conform_memo_join(key, trial->sent[p]);
+    return lh_conform_memo_join(key, change);
+}
+
+static void list(struct list *list, const struct lh_lease_trial *trial, struct lh_action action,
+                 comparison *compare)
+{
+    const struct lh_fp key = key_of(trial, action, true, (struct lh_fp){0, 0});
+    LH_ASSERT_LT(list->count, MOST);
+    lh_conform_memo_fetch(&trial->conform->memo, key);
+    list->entries[list->count++] = (struct entry){
+        .key = key, .compare = compare, .action = action, .ordinal = LH_CONFORM_NO_STEP};
+}
+
+static void list_steps(struct list *list, const struct lh_lease_trial *trial)
+{
+    const struct lh_batch *batch = &trial->conform->batch;
+    const struct lh_layout *layout = &trial->conform->model->layout;
     for (uint32_t i = 0; i < batch->count; i++) {
         if (!is_ours(batch->actions[i].kind))
             continue;
-        name_step(trial, batch->actions[i]);
-        trial->to = batch->raw + (size_t)i * conform->model->layout.stride;
-        trial->differed = 0;
-        for (uint32_t way = 0; way < WAYS; way++) {
-            const struct lh_conform_place place = trial->place;
-            choose_way(trial, way);
-            if (!compare(trial, batch->actions[i])) {
-                conform->fault.ordinal = batch->ordinals[i];
-                return false;
-            }
-            trial->place = place;
-        }
-        conform->counts.steps++;
-        for (uint32_t d = 0; d < LH_CONFORM_DIFFERENCES; d++)
-            conform->counts.differences[d] += trial->differed >> d & 1;
+        const struct lh_fp key =
+            key_of(trial, batch->actions[i], false, batch->lanes[(size_t)i * layout->lanes]);
+        lh_conform_memo_fetch(&trial->conform->memo, key);
+        list->entries[list->count++] = (struct entry){.key = key,
+                                                      .compare = lh_lease_trial_step,
+                                                      .to = batch->raw + (size_t)i * layout->stride,
+                                                      .action = batch->actions[i],
+                                                      .ordinal = batch->ordinals[i]};
     }
-    return true;
 }
 
 static bool has_step(const struct lh_lease_trial *trial, enum lh_action_kind kind, uint32_t process)
@@ -400,27 +138,13 @@ static bool has_delivery(const struct lh_lease_trial *trial, uint32_t message)
     return false;
 }
 
-// A delivery that the model does not allow, to a process that is up.
-static bool refuse_delivery(struct lh_lease_trial *trial, const struct lh_message *m)
+static void list_refusals(struct list *all, const struct lh_lease_trial *trial)
 {
-    trial->to = NULL;
-    trial->emitted_count = 0;
     static const enum lh_action_kind kinds[] = {[LH_MSG_PREPARE] = LH_ACT_DELIVER_PREPARE,
                                                 [LH_MSG_PROMISE] = LH_ACT_DELIVER_PROMISE,
                                                 [LH_MSG_ACCEPT] = LH_ACT_DELIVER_ACCEPT,
                                                 [LH_MSG_ACCEPTED] = LH_ACT_DELIVER_ACCEPTED,
                                                 [LH_MSG_RELEASE] = LH_ACT_DELIVER_RELEASE};
-    name_message(trial, kinds[m->kind], m);
-    trial->conform->step.refused = true;
-    switch (m->kind) {
-    case LH_MSG_PROMISE: return deliver_promise(trial, m);
-    case LH_MSG_ACCEPTED: return deliver_accepted(trial, m);
-    default: return is_silent(trial, m);
-    }
-}
-
-static bool compare_refusals(struct lh_lease_trial *trial)
-{
     const uint16_t *network = lh_layout_network_const(&trial->conform->model->layout, trial->from);
     for (uint32_t i = 1; i <= network[0]; i++) {
         const struct lh_message *m = &trial->lease->messages[network[i]];
@@ -431,27 +155,98 @@ static bool compare_refusals(struct lh_lease_trial *trial)
                 : lh_lease_trial_acceptor(trial->from, m->acceptor)[LH_A_CRASHED] != 0;
         if (crashed || has_delivery(trial, network[i]))
             continue;
-        trial->conform->counts.refusals += is_first_way(trial);
-        if (!refuse_delivery(trial, m))
-            return false;
+        trial->conform->counts.refusals++;
+        list(all, trial, (struct lh_action){.kind = (uint8_t)kinds[m->kind], .message = network[i]},
+             lh_lease_trial_refuse_delivery);
     }
     for (uint32_t p = 0; p < trial->lease->proposers; p++) {
         const uint8_t *row = lh_lease_trial_proposer(trial, trial->from, p);
-        trial->to = NULL;
+        struct lh_action action = {.kind = LH_ACT_SEND_ACCEPT, .process = (uint8_t)p};
         if (row[LH_P_CRASHED])
             continue;
-        trial->conform->step = (struct lh_conform_step){
-            .kind = LH_ACT_SEND_ACCEPT, .proposer = (uint8_t)(p + 1), .refused = true};
         if (!has_step(trial, LH_ACT_SEND_ACCEPT, p)) {
-            trial->conform->counts.refusals += is_first_way(trial);
-            if (!send_accept(trial, p))
-                return false;
+            trial->conform->counts.refusals++;
+            list(all, trial, action, lh_lease_trial_refuse_step);
         }
-        trial->conform->step.kind = LH_ACT_RELEASE;
-        if (!row[LH_P_ACTIVE] && !release(trial, p))
-            return false;
+        action.kind = LH_ACT_RELEASE;
+        if (!row[LH_P_ACTIVE])
+            list(all, trial, action, lh_lease_trial_refuse_step);
+    }
+}
+
+static void list_readings(struct list *all, const struct lh_lease_trial *trial)
+{
+    for (uint32_t p = 0; p < trial->lease->proposers; p++)
+        list(all, trial, (struct lh_action){.kind = LH_ACT_INIT, .process = (uint8_t)p},
+             lh_lease_trial_reads_authority);
+    for (uint32_t a = 0; a < trial->lease->acceptors; a++)
+        list(all, trial,
+             (struct lh_action){
+                 .kind = LH_ACT_INIT, .process = (uint8_t)a, .argument = READS_RECORD},
+             lh_lease_trial_reads_record);
+}
+
+// One comparison, in every way.
+static bool compare(struct lh_lease_trial *trial, const struct entry *entry)
+{
+    const struct lh_conform_place place = trial->place;
+    bool same = true;
+    name_step(trial, entry->action, entry->to == NULL && entry->action.kind != LH_ACT_INIT);
+    trial->to = entry->to;
+    trial->differed = 0;
+    for (uint32_t way = 0; way < WAYS && same; way++) {
+        trial->place = place;
+        trial->place.last = (way & 1) != 0;
+        trial->hidden = (way & 2) != 0;
+        trial->emitted_count = 0;
+        same = entry->compare(trial, entry->action);
+    }
+    trial->place = place;
+    return same;
+}
+
+static bool compare_all(struct lh_lease_trial *trial, const struct list *list)
+{
+    struct lh_conform *conform = trial->conform;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct entry *entry = &list->entries[i];
+        if (!lh_conform_memo_knows(&conform->memo, entry->key, &trial->differed)) {
+            if (!compare(trial, entry)) {
+                conform->fault.ordinal = entry->ordinal;
+                return false;
+            }
+            lh_conform_memo_keep(&conform->memo, entry->key, trial->differed);
+        }
+        if (entry->to == NULL)
+            continue;
+        conform->counts.steps++;
+        for (uint32_t d = 0; d < LH_CONFORM_DIFFERENCES; d++)
+            conform->counts.differences[d] += trial->differed >> d & 1;
     }
     return true;
+}
+
+// What the keys of all steps of a state share.
+static void gather_keys(struct lh_lease_trial *trial)
+{
+    const struct lh_layout *layout = &trial->conform->model->layout;
+    const uint16_t *network = lh_layout_network_const(layout, trial->from);
+    uint64_t owners = 0;
+    memcpy(&owners, trial->place.owners, sizeof owners);
+    trial->around = lh_conform_memo_add((struct lh_fp){0, 0}, owners);
+    trial->around = lh_conform_memo_add(trial->around, trial->place.now);
+    memset(trial->sent, 0, sizeof trial->sent);
+    for (uint32_t i = 1; i <= network[0]; i++) {
+        const struct lh_fp *word = lh_layout_message_word(layout, network[i]);
+        struct lh_fp *sent = &trial->sent[trial->lease->messages[network[i]].proposer];
+        *sent = (struct lh_fp){sent->high ^ word->high, sent->low ^ word->low};
+    }
+    for (uint32_t p = 0; p < trial->lease->proposers; p++)
+        trial->proposers[p] = lh_conform_memo_row(lh_lease_trial_proposer(trial, trial->from, p),
+                                                  trial->lease->proposer_row);
+    for (uint32_t a = 0; a < trial->lease->acceptors; a++)
+        trial->acceptors[a] =
+            lh_conform_memo_row(lh_lease_trial_acceptor(trial->from, a), LH_A_VARIABLES);
 }
 
 bool lh_conform_lease_state(struct lh_conform *conform, const uint8_t *raw)
@@ -463,13 +258,12 @@ bool lh_conform_lease_state(struct lh_conform *conform, const uint8_t *raw)
         .from = raw,
         .place = {.now = raw[LH_VAR_NOW],
                   .quorum = (uint8_t)(conform->model->config.acceptors / 2 + 1)}};
+    struct list all;
+    all.count = 0;
     lh_lease_trial_find_owners(&trial, trial.place.owners);
-    if (!compare_steps(&trial))
-        return false;
-    for (uint32_t way = 0; way < WAYS; way++) {
-        choose_way(&trial, way);
-        if (!compare_refusals(&trial) || !reads_alike(&trial))
-            return false;
-    }
-    return true;
+    gather_keys(&trial);
+    list_steps(&all, &trial);
+    list_refusals(&all, &trial);
+    list_readings(&all, &trial);
+    return compare_all(&trial, &all);
 }

@@ -20,6 +20,12 @@ struct lh_lease_trial {
     uint32_t differed; // bits of lh_conform_difference
     uint16_t emitted[LH_CHECK_MAX_ACCEPTORS];
     uint32_t emitted_count;
+    // For the memo: what all steps share, each row, and the messages that go to or come from each
+    // proposer.
+    struct lh_fp around;
+    struct lh_fp proposers[LH_CHECK_MAX_PROPOSERS];
+    struct lh_fp acceptors[LH_CHECK_MAX_ACCEPTORS];
+    struct lh_fp sent[LH_CHECK_MAX_PROPOSERS];
 };
 
 static inline const uint8_t *lh_lease_trial_acceptor(const uint8_t *raw, uint32_t a)
@@ -69,5 +75,16 @@ void lh_lease_trial_emit_to_all(struct lh_lease_trial *trial, enum lh_message_ki
 
 // The model's network is the one before, without what was consumed, and with what the code sent.
 bool lh_lease_trial_same_network(struct lh_lease_trial *trial, uint32_t consumed);
+
+// A step that the model makes, made by the code as well, in one way (conform_lease_steps.c).
+bool lh_lease_trial_step(struct lh_lease_trial *trial, struct lh_action action);
+
+// A delivery that the model does not allow, to a process that is up; a step that it does not allow.
+bool lh_lease_trial_refuse_delivery(struct lh_lease_trial *trial, struct lh_action action);
+bool lh_lease_trial_refuse_step(struct lh_lease_trial *trial, struct lh_action action);
+
+// Authority and live records are read from the clock, and must be what the model says they are.
+bool lh_lease_trial_reads_authority(struct lh_lease_trial *trial, struct lh_action action);
+bool lh_lease_trial_reads_record(struct lh_lease_trial *trial, struct lh_action action);
 
 #endif

@@ -294,9 +294,7 @@ static bool choose_jobs(struct parser *parser)
         if (options->search.conform &&
             (row->config.weaken != 0 || !lh_conform_possible(&row->config, ignored)))
             continue;
-        const bool finishes = row->verdict != LH_VERDICT_INCOMPLETE; // else only by its name
-        if (((parser->all && finishes) || (parser->quick && row->quick)) &&
-            !add_job(parser, &row->config, row))
+        if ((parser->all || (parser->quick && row->quick)) && !add_job(parser, &row->config, row))
             return false;
     }
     if (parser->module != NULL && parser->options->job_count > 0)
