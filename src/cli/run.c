@@ -82,6 +82,7 @@ int lh_run_command(int argc, char **argv)
     struct lh_option_duration wait = {.given = false};
     struct lh_option_duration kill_after = {.given = false};
     struct lh_option_duration min_hold = {.given = false};
+    struct lh_option_duration pulse = {.given = false};
     struct lh_run_codes codes = {LH_EXIT_NOT_ACQUIRED, LH_EXIT_LOST};
     const char *moved_codes = NULL;
     const char *on_lost = NULL;
@@ -105,6 +106,9 @@ int lh_run_command(int argc, char **argv)
          "without a lease but with its LEASEHOLD_TOKEN and the others"},
         {"min-hold", LH_OPTION_WAIT, &min_hold, "D",
          "hold the lease for so long even if the command ends sooner"},
+        {"pulse", LH_OPTION_DURATION, &pulse, "D",
+         "renew only while COMMAND writes something to the descriptor\n"
+         "LEASEHOLD_PULSE_FD at least so often: one that hangs loses the lease"},
         {"E", LH_OPTION_TEXT, &moved_codes, "N[,M]",
          "exit with N instead of 75 if it was not acquired, M instead of 76 if lost"},
         {"connect", LH_OPTION_TEXT, &common.connect, "ENDPOINT[,..]",
@@ -139,6 +143,7 @@ int lh_run_command(int argc, char **argv)
         .patience = lh_session_patience(&common, &wait),
         .kill_after = kill_after.value,
         .kill_after_given = kill_after.given,
+        .pulse = pulse.value,
         .min_hold = min_hold.value,
         .keep = keep,
         .on_lost = on_lost,

@@ -250,8 +250,8 @@ static bool start(struct guardian *guardian)
         errno = ETIME;
         return false;
     }
-    guardian->command =
-        lh_start_command(plan->command, plan->lease, plan->inherited, plan->cgroup, plan->terminal);
+    guardian->command = lh_start_command(plan->command, plan->lease, plan->inherited, plan->cgroup,
+                                         plan->terminal, plan->pulse_fd);
     guardian->family.group = guardian->command;
     return guardian->command > 0;
 }

@@ -38,6 +38,7 @@ struct lh_guardian_plan {
     struct lh_run_schedule schedule;
     struct lh_duration kill_after;
     const char *on_lost;      // NULL: no hook
+    int pulse_fd;             // for the command to pulse; -1: none
     struct lh_cgroup *cgroup; // the command's
     bool terminal;            // the command becomes the terminal's foreground group
 };

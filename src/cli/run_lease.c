@@ -68,8 +68,15 @@ static void end_command(struct lh_run *run, const char *why)
 void lh_run_end_unrenewed(struct lh_run *run)
 {
     char why[600] = "it was not renewed in time";
+    char silent_text[LH_DURATION_TEXT_BYTES];
+    char allowed_text[LH_DURATION_TEXT_BYTES];
     const struct lh_trouble *trouble = &run->call.trouble;
-    if (trouble->error.text[0] != '\0')
+    struct lh_duration silent = lh_left(run->pulse.last, lh_clock_now());
+    if (!run->calling && !lh_run_pulse_beats(&run->pulse, lh_clock_now()))
+        snprintf(why, sizeof why, "its command gave no pulse for %s (--pulse %s)",
+                 lh_duration_text(silent, silent_text),
+                 lh_duration_text(run->plan->pulse, allowed_text));
+    else if (trouble->error.text[0] != '\0')
         snprintf(why, sizeof why, "node %" PRId64 ", which owns the lease, %s: %s",
                  run->lease->node,
                  trouble->reach == LH_REACH_NOBODY ? "is gone" : "did not renew it in time",
@@ -210,7 +217,9 @@ static void acquired(struct lh_run *run)
         .schedule = run->schedule,
         .kill_after = run->kill_after,
         .on_lost = run->plan->on_lost,
+        .pulse_fd = run->pulse.write_fd,
     };
+    lh_run_pulse_start(&run->pulse, lh_clock_now());
     if (!lh_child_start(&guardian, &run->child, &error)) {
         lh_run_say(run, "was granted, but %s", error.text);
         run->exit_code = LH_EXIT_INTERNAL;

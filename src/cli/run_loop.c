@@ -66,7 +66,8 @@ static void apply_schedule(struct lh_run *run)
         lh_run_end_unrenewed(run);
     if (!lh_before(now, guardian_overdue(run)))
         lh_child_replace_guardian(&run->child);
-    if (run->phase == LH_RUN_RUNNING && !run->calling && !lh_before(now, run->schedule.renew))
+    if (run->phase == LH_RUN_RUNNING && !run->calling && !lh_before(now, run->schedule.renew) &&
+        lh_run_pulse_beats(&run->pulse, now))
         lh_run_begin_renewal(run);
 }
 
@@ -227,7 +228,7 @@ static struct lh_instant next_wake(const struct lh_run *run)
         wake = lh_errand_wake_at(&run->call);
     if (run->phase == LH_RUN_RUNNING) {
         wake = lh_earlier(wake, run->schedule.terminate);
-        if (!run->calling)
+        if (!run->calling && lh_run_pulse_beats(&run->pulse, lh_clock_now()))
             wake = lh_earlier(wake, run->schedule.renew);
     }
     if (run->phase == LH_RUN_HOLDING) {
@@ -254,6 +255,11 @@ static struct lh_instant next_wake(const struct lh_run *run)
 static void wait_for_event(struct lh_run *run)
 {
     struct lh_instant wake = next_wake(run);
+    bool look = run->phase == LH_RUN_RUNNING && run->pulse.read_fd >= 0;
+    if (look && lh_before(lh_clock_now(), run->pulse.look_at)) {
+        wake = lh_earlier(wake, run->pulse.look_at);
+        look = false;
+    }
     int64_t wake_ns = wake.ns > 0 ? wake.ns : 1; // 0 would disarm
     struct itimerspec when = {.it_value = {0}};
     if (lh_before(wake, LH_NEVER)) {
@@ -261,14 +267,17 @@ static void wait_for_event(struct lh_run *run)
         when.it_value.tv_nsec = wake_ns % LH_NS_PER_S;
     }
     timerfd_settime(run->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-    struct pollfd wanted[4] = {
+    struct pollfd wanted[5] = {
         {.fd = run->signal_fd, .events = POLLIN},
         {.fd = run->timer_fd, .events = POLLIN},
         {.fd = run->calling ? lh_errand_fd(&run->call) : -1,
          .events = run->calling ? lh_errand_events(&run->call) : (short)0},
         {.fd = run->child.channel, .events = POLLIN},
+        {.fd = look ? run->pulse.read_fd : -1, .events = POLLIN},
     };
-    poll(wanted, 4, -1);
+    poll(wanted, 5, -1);
+    if (wanted[4].revents != 0)
+        lh_run_pulse_look(&run->pulse, lh_clock_now());
 }
 
 static bool open_descriptors(struct lh_run *run)
@@ -293,8 +302,9 @@ int lh_run_loop(const struct lh_run_plan *plan, struct lh_channel *client, struc
                          .lease = lease,
                          .phase = LH_RUN_ACQUIRING,
                          .child = {.channel = -1, .cgroup = {.join = -1, .kill = -1}}};
-    if (!open_descriptors(&run)) {
-        lh_run_say(&run, "was not asked for: no descriptor for signals or timers: %s",
+    bool has_pulse = lh_run_pulse_open(&run.pulse, plan->pulse);
+    if (!open_descriptors(&run) || !has_pulse) {
+        lh_run_say(&run, "was not asked for: no descriptor for signals, timers or pulses: %s",
                    strerror(errno));
         lh_run_finish(&run, LH_EXIT_INTERNAL);
     } else {
@@ -315,6 +325,7 @@ int lh_run_loop(const struct lh_run_plan *plan, struct lh_channel *client, struc
         close(run.signal_fd);
     if (run.timer_fd >= 0)
         close(run.timer_fd);
+    lh_run_pulse_close(&run.pulse);
     lh_inherited_restore(&run.inherited);
     return run.exit_code;
 }

@@ -28,6 +28,7 @@ struct lh_run_plan {
     struct lh_duration patience;   // without a quorum
     struct lh_duration kill_after; // 0 and !kill_after_given: by the TTL
     bool kill_after_given;
+    struct lh_duration pulse;         // renew only if the command pulsed within it; 0: no gate
     struct lh_duration min_hold;      // since it was acquired, even if the command ends before
     bool keep;                        // after a loss wait for it and run the command again
     const char *on_lost;              // a line for /bin/sh after a loss; NULL: none

@@ -2,6 +2,7 @@
 #include "cli/run_start.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,10 +42,25 @@ static void export_lease(const struct lh_holding *lease)
     setenv("LEASEHOLD_TTL_MS", number, 1);
 }
 
+// At the lowest number that the command finds free, what is ours being closed by then: `>&3` can be
+// written in every shell, `>&12` cannot.
+static void export_pulse(int pulse_fd)
+{
+    char number[12];
+    int fd = STDERR_FILENO + 1;
+    int flags = fcntl(fd, F_GETFD);
+    while (flags >= 0 && (flags & FD_CLOEXEC) == 0)
+        flags = fcntl(++fd, F_GETFD);
+    if (fd != pulse_fd ? dup2(pulse_fd, fd) != fd : fcntl(fd, F_SETFD, 0) != 0)
+        return;
+    snprintf(number, sizeof number, "%d", fd);
+    setenv("LEASEHOLD_PULSE_FD", number, 1);
+}
+
 // In the new process. Does not return.
 static _Noreturn void become(char **argv, const struct lh_holding *lease,
                              const struct lh_inherited *inherited, const struct lh_cgroup *cgroup,
-                             bool terminal, pid_t parent)
+                             bool terminal, int pulse_fd, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -55,6 +71,8 @@ static _Noreturn void become(char **argv, const struct lh_holding *lease,
         tcsetpgrp(STDIN_FILENO, getpid()); // SIGTTOU is still blocked
     lh_inherited_restore(inherited);
     export_lease(lease);
+    if (pulse_fd >= 0)
+        export_pulse(pulse_fd);
     execvp(argv[0], argv);
     int failure = errno;
     fprintf(stderr, "leasehold run: cannot execute '%s': %s\n", argv[0], strerror(failure));
@@ -64,12 +82,12 @@ static _Noreturn void become(char **argv, const struct lh_holding *lease,
 
 pid_t lh_start_command(char **argv, const struct lh_holding *lease,
                        const struct lh_inherited *inherited, const struct lh_cgroup *cgroup,
-                       bool terminal)
+                       bool terminal, int pulse_fd)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        become(argv, lease, inherited, cgroup, terminal, parent);
+        become(argv, lease, inherited, cgroup, terminal, pulse_fd, parent);
     if (pid > 0)
         setpgid(pid, pid); // both sides do it: neither may go on before it is done
     return pid;

@@ -26,12 +26,13 @@ struct lh_inherited {
 void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked);
 void lh_inherited_restore(const struct lh_inherited *inherited);
 
-// Forks and executes argv, in the control group if there is one; with `terminal` as the terminal's foreground group. A command that cannot
-// be executed says so on standard error and exits with 126 or 127 as any command may. -1 with errno
-// if there was no process for it. SIGTTOU is blocked.
+// Forks and executes argv, in the control group if there is one; with `terminal` as the terminal's
+// foreground group; with `pulse_fd`, unless it is -1, at the number that LEASEHOLD_PULSE_FD tells. A
+// command that cannot be executed says so on standard error and exits with 126 or 127 as any command
+// may. -1 with errno if there was no process for it. SIGTTOU is blocked.
 pid_t lh_start_command(char **argv, const struct lh_holding *lease,
                        const struct lh_inherited *inherited, const struct lh_cgroup *cgroup,
-                       bool terminal);
+                       bool terminal, int pulse_fd);
 
 // Becomes the hook of --on-lost, a line for /bin/sh, with the lease in its environment; what it
 // prints goes to standard error.

@@ -8,6 +8,7 @@
 
 #include "cli/run_child.h"
 #include "cli/run_loop.h"
+#include "cli/run_pulse.h"
 #include "cli/run_schedule.h"
 
 enum lh_run_phase {
@@ -29,6 +30,7 @@ struct lh_run {
     struct lh_errand call;
     bool calling;
     struct lh_child child;
+    struct lh_run_pulse pulse;
     struct lh_duration kill_after;
     struct lh_run_schedule schedule;
     enum lh_run_phase phase;

@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as `leasehold run` is concerned, and
 # the options that answer it: --keep, --on-lost, --min-hold, -E.
 . "$(dirname "$0")/lib.sh"
-plan 44
+plan 48
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=30s; done
@@ -88,6 +88,14 @@ check 'scenario 27: acquire --wait 2s: 75 at 2 s' within 2000 3500 exits 75 2 ac
 check 'scenario 27: run --wait 1s: 75 at 1 s' within 1000 2500 exits 75 2 run held --wait 1s -- true
 check 'scenario 27: revoke clears it, and A learns' eval 'exits 0 2 revoke held && ended held 76 && grep -q revoked "$dir/held.log"'
 check 'scenario 27: it is free' acquires 2 held TTL 300ms
+
+# --- scenario 34: the worker hangs, and what renews for it does not ---
+wrap hung 1 hung --ttl 1s --pulse 500ms -- sh -c '
+    for i in 1 2 3 4 5 6 7 8 9 10; do echo >&$LEASEHOLD_PULSE_FD; sleep 0.2; done; echo >"$0/hung.hangs"; exec sleep 60' "$dir"
+check 'scenario 34: a worker that pulses keeps its lease, for twice the TTL' eventually 10 test -e "$dir/hung.hangs"
+check 'scenario 34: one that hangs loses it: B gets it' acquires 2 hung TTL 300ms
+check 'scenario 34: after the worker was ended' ended hung 76
+check 'scenario 34: and the reason is told' grep -q 'its command gave no pulse for .* (--pulse 500ms)' "$dir/hung.log"
 
 # --- scenario 39: a candidate that loses once stays one ---
 wrap elect 1 elect --ttl 1s --keep --on-lost "echo >>$dir/elect.losses" -- "$tools/beat" "$dir/elect.beats"

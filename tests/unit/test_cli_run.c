@@ -23,18 +23,15 @@
 #define RELEASED "status=released token:=7"
 #define LOST "status=lost reason=revoked until-ns:=0"
 
-// Runs `script` under sh with a lease from `fake`; returns the exit code.
-static int run_shell(const char *endpoint, const char *script, int64_t kill_after_ms,
-                     struct lh_holding *ret_lease)
+// Runs `script` under sh by `plan`, whose command and patience are set here, with a lease from
+// `fake`; returns the exit code.
+static int run_plan(const char *endpoint, struct lh_run_plan plan, const char *script,
+                    struct lh_holding *ret_lease)
 {
     char *command[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
-    struct lh_run_plan plan = {
-        .command = command,
-        .wait = LH_WAIT_FOREVER,
-        .patience = lh_ms(5000),
-        .kill_after = lh_ms(kill_after_ms),
-        .kill_after_given = kill_after_ms > 0,
-    };
+    plan.command = command;
+    plan.wait = LH_WAIT_FOREVER;
+    plan.patience = lh_ms(5000);
     struct lh_channel *client;
     struct lh_error error;
     struct lh_holding lease = {.token = 0};
@@ -47,6 +44,16 @@ static int run_shell(const char *endpoint, const char *script, int64_t kill_afte
     if (ret_lease != NULL)
         *ret_lease = lease;
     return exit_code;
+}
+
+static int run_shell(const char *endpoint, const char *script, int64_t kill_after_ms,
+                     struct lh_holding *ret_lease)
+{
+    struct lh_run_plan plan = {
+        .kill_after = lh_ms(kill_after_ms),
+        .kill_after_given = kill_after_ms > 0,
+    };
+    return run_plan(endpoint, plan, script, ret_lease);
 }
 
 // Row 23 of the users' scenarios.
@@ -179,6 +186,64 @@ static void test_renewals_keep_the_command_alive(void **state)
     assert_int_equal(run_shell(fake.path, "sleep 1.5; exit 4", 0, NULL), 4); // 2.5 times the TTL
     assert_true(fake.request_count >= 5);
     assert_int_equal(strncmp(fake.requests[1], "LEASE RENEW job 7 me", 20), 0);
+    fake_stop(&fake);
+}
+
+// Row 34: a command that hangs, but does not end, is not renewed.
+static void test_scenario_34_a_command_without_a_pulse_is_not_renewed(void **state)
+{
+    (void)state;
+    FAKE_START(fake, GRANTED(1000, 1000), RELEASED);
+    struct lh_run_plan plan = {.pulse = lh_ms(200)};
+    struct lh_instant before = lh_clock_now();
+    assert_int_equal(run_plan(fake.path, plan, "echo >&$LEASEHOLD_PULSE_FD; exec sleep 60", NULL),
+                     LH_EXIT_LOST);
+    assert_true(lh_clock_now().ns < before.ns + 1000 * LH_NS_PER_MS);
+    assert_int_equal(fake.request_count, 2);
+    assert_string_equal(fake.requests[1], "LEASE RELEASE job 7 me");
+    fake_stop(&fake);
+}
+
+static void test_scenario_34_a_command_that_pulses_is_renewed(void **state)
+{
+    (void)state;
+    FAKE_START(fake, GRANTED(1000, 1000));
+    struct lh_run_plan plan = {.pulse = lh_ms(400)};
+    assert_int_equal(run_plan(fake.path, plan,
+                              "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
+                              "sleep 0.1; echo >&$LEASEHOLD_PULSE_FD; done; exit 4",
+                              NULL),
+                     4); // twice the TTL
+    assert_true(fake.request_count >= 4);
+    fake_stop(&fake);
+}
+
+// It hung for a while: as long as it is not being ended, a pulse is followed by a renewal at once.
+static void test_a_pulse_that_comes_late_is_in_time(void **state)
+{
+    (void)state;
+    FAKE_START(fake, GRANTED(3000, 3000));
+    struct lh_run_plan plan = {.pulse = lh_ms(100)};
+    struct lh_instant before = lh_clock_now();
+    assert_int_equal(
+        run_plan(fake.path, plan,
+                 "sleep 1.7; echo >&$LEASEHOLD_PULSE_FD; sleep 0.8; exit 4", // TERM at 2.25 s
+                 NULL),
+        4);
+    assert_true(lh_clock_now().ns >= before.ns + 2500 * LH_NS_PER_MS);
+    fake_stop(&fake);
+}
+
+// Pulses without end are looked at now and then, and the command's end is not missed.
+static void test_a_flood_of_pulses(void **state)
+{
+    (void)state;
+    FAKE_START(fake, GRANTED(600, 600));
+    struct lh_run_plan plan = {.pulse = lh_ms(200)};
+    assert_int_equal(run_plan(fake.path, plan,
+                              "yes >&$LEASEHOLD_PULSE_FD & sleep 1; kill $!; wait $!; exit 4",
+                              NULL),
+                     4);
     fake_stop(&fake);
 }
 
@@ -353,6 +418,10 @@ int main(void)
         cmocka_unit_test(test_lost_by_a_dead_daemon),
         cmocka_unit_test(test_lost_by_word),
         cmocka_unit_test(test_renewals_keep_the_command_alive),
+        cmocka_unit_test(test_scenario_34_a_command_without_a_pulse_is_not_renewed),
+        cmocka_unit_test(test_scenario_34_a_command_that_pulses_is_renewed),
+        cmocka_unit_test(test_a_pulse_that_comes_late_is_in_time),
+        cmocka_unit_test(test_a_flood_of_pulses),
         cmocka_unit_test(test_release_follows_the_whole_group),
         cmocka_unit_test(test_signals_are_passed_on),
         cmocka_unit_test(test_not_acquired),
