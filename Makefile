@@ -17,7 +17,9 @@ prove:
 	tools/prove
 check-all: build
 	tools/check-all build/check-all.json --spill build
-bench: build
+bench:
+	tools/install-packages build bench
+	tools/build bench
 	bench/run
 fuzz:
 	tools/install-packages build test
