@@ -108,6 +108,8 @@ static void slot_append(struct lh_wheel *wheel, size_t number, struct lh_wheel_t
     struct lh_wheel_chain *chain = &wheel->chains[number][chain_number];
 
     timer->place = place_in(order, number);
+    if ((wheel->filled[number] >> chain_number & 1) == 0)
+        chain->first = NULL;
     if (wheel->filled[number] == 0) {
         wheel->occupied[level] |= UINT64_C(1) << number % LH_WHEEL_DIGITS;
         wheel->levels |= UINT32_C(1) << level;
@@ -255,7 +257,7 @@ static void take_out(struct lh_wheel *wheel, struct lh_wheel_timer *timer)
 void lh_wheel_init(struct lh_wheel *wheel, struct lh_instant now)
 {
     LH_ASSERT(now.ns >= 0);
-    memset(wheel, 0, sizeof *wheel);
+    memset(wheel, 0, offsetof(struct lh_wheel, earliest));
     wheel->position = (uint64_t)now.ns;
 }
 

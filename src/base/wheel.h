@@ -47,7 +47,8 @@ struct lh_wheel {
     uint64_t occupied[LH_WHEEL_LEVELS];
     struct lh_wheel_chain overdue; // scheduled for instants before `position`, sorted
     // For each slot: a bit for each chain that is not empty, and a bound that no timer in it is
-    // before. The bound is exact unless the earliest timer was cancelled.
+    // before. The bound is exact unless the earliest timer was cancelled. What `filled` lacks is
+    // not read: an empty wheel costs no more than the fields up to here.
     uint16_t filled[LH_WHEEL_SLOTS];
     struct lh_instant earliest[LH_WHEEL_SLOTS];
     struct lh_wheel_chain chains[LH_WHEEL_SLOTS][LH_WHEEL_CHAINS];

@@ -31,20 +31,21 @@ struct outbox {
 struct lh_driver {
     struct lh_world world;
     struct lh_host *host;
-    struct lh_host_effects effects;
     struct lh_driver_counters counters;
     uint64_t persisted;
     uint8_t node;
     uint8_t member_count;
     uint8_t members[LH_MEMBERS_MAX];
-    struct outbox outboxes[LH_MEMBERS_MAX];
     unsigned held_count;
-    struct held held[HELD_MAX];
     uint32_t self_start, self_end;
-    uint8_t self[SELF_BYTES];
     uint32_t ready_count; // sessions that were replied to and may have sent more, each once
     uint32_t *ready;
     bool *is_ready; // by session
+    struct outbox outboxes[LH_MEMBERS_MAX];
+    // From here on nothing is read before it was written.
+    struct held held[HELD_MAX];
+    uint8_t self[SELF_BYTES];
+    struct lh_host_effects effects;
 };
 
 size_t lh_driver_size(const struct lh_host_config *config)
@@ -81,6 +82,14 @@ struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *conf
     driver->host = lh_host_init(rest + lh_aligned(sizeof(bool) * config->max_clients), config);
     show_counters(driver);
     return driver;
+}
+
+void lh_driver_clear(struct lh_driver *driver)
+{
+    for (uint32_t i = 0; i < driver->ready_count; i++)
+        driver->is_ready[driver->ready[i]] = false;
+    lh_host_clear(driver->host);
+    memset(driver, 0, offsetof(struct lh_driver, held));
 }
 
 const char *lh_driver_load(struct lh_driver *driver, struct lh_slice key, struct lh_slice value)

@@ -50,6 +50,10 @@ size_t lh_driver_size(const struct lh_host_config *config);
 struct lh_driver *lh_driver_init(void *memory, const struct lh_host_config *config,
                                  const struct lh_world *world);
 
+// Ends the driver: its memory may be another's of the same configuration. Costs what was used, so
+// that a simulated node's start is cheap.
+void lh_driver_clear(struct lh_driver *driver);
+
 // One stored pair, before lh_driver_start. Returns NULL, or why not (lh_host_load).
 const char *lh_driver_load(struct lh_driver *driver, struct lh_slice key, struct lh_slice value);
 

@@ -91,6 +91,16 @@ struct lh_host *lh_host_init(void *memory, const struct lh_host_config *config)
     return host;
 }
 
+void lh_host_clear(struct lh_host *host)
+{
+    memset(host->tenants.tenants, 0, host->machine.used * sizeof host->tenants.tenants[0]);
+    for (uint32_t i = 0; i < host->config.max_clients; i++)
+        host->sessions.sessions[i].open = false;
+    lh_machine_clear(&host->machine);
+    host->lease_effects.send_count = host->lease_effects.notice_count = 0;
+    memset(host, 0, offsetof(struct lh_host, lease_effects));
+}
+
 void lh_host_show_counter(struct lh_host *host, const char *name, const uint64_t *value)
 {
     LH_ASSERT_LT(host->shown_count, LH_HOST_SHOWN_MAX);

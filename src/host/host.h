@@ -158,6 +158,9 @@ size_t lh_host_size(const struct lh_host_config *config);
 // `memory` is zeroed, 16-aligned, lh_host_size() long and outlives the host, which it becomes.
 struct lh_host *lh_host_init(void *memory, const struct lh_host_config *config);
 
+// Ends the host: its memory may be another's of the same configuration. Costs what was used.
+void lh_host_clear(struct lh_host *host);
+
 // One durable pair, before START. Returns NULL, or why this directory cannot be used by this node
 // and what to do.
 const char *lh_host_load(struct lh_host *host, struct lh_slice key, struct lh_slice value);

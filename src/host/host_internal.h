@@ -36,9 +36,6 @@ struct lh_host {
     struct lh_identity identity;
     struct lh_peers peers;
     struct lh_clocks clocks;
-    struct lh_machine machine;
-    struct lh_lease_effects lease_effects;
-    struct lh_wheel wheel; // of requests and of the host's own ticks
     struct lh_requests requests;
     struct lh_tenants tenants;
     struct lh_queries queries;
@@ -51,6 +48,10 @@ struct lh_host {
     struct lh_host_shown shown[LH_HOST_SHOWN_MAX];
     unsigned shown_count;
     const char *halted;
+    // From here on nothing is read before it was begun.
+    struct lh_lease_effects lease_effects;
+    struct lh_wheel wheel; // of requests and of the host's own ticks
+    struct lh_machine machine;
 };
 
 // --- effects ---

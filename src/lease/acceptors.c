@@ -5,6 +5,8 @@
 #include "base/assert.h"
 #include "base/memory.h"
 
+#include <string.h>
+
 size_t lh_acceptors_size(uint32_t capacity)
 {
     return (size_t)capacity * (sizeof(struct lh_acceptor_record) + sizeof(uint32_t)) +
@@ -24,6 +26,12 @@ void lh_acceptors_init(struct lh_acceptors *acceptors, void *memory, uint32_t ca
         .bucket_mask = lh_bucket_count(capacity) - 1,
         .capacity = capacity,
     };
+}
+
+void lh_acceptors_clear(struct lh_acceptors *acceptors)
+{
+    memset(acceptors->buckets, 0,
+           ((size_t)acceptors->bucket_mask + 1) * sizeof acceptors->buckets[0]);
 }
 
 static uint32_t *bucket_of(const struct lh_acceptors *acceptors, struct lh_key key)

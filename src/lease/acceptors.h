@@ -30,6 +30,9 @@ size_t lh_acceptors_size(uint32_t capacity);
 // `memory` is zeroed, 8-aligned, lh_acceptors_size() long, and outlives the table.
 void lh_acceptors_init(struct lh_acceptors *acceptors, void *memory, uint32_t capacity);
 
+// Ends the table: its memory may be another's of the same capacity.
+void lh_acceptors_clear(struct lh_acceptors *acceptors);
+
 // The record of `key`, or NULL if this acceptor knows nothing of it. Valid until the next
 // forgetting.
 struct lh_acceptor_record *lh_acceptors_find(struct lh_acceptors *acceptors, struct lh_key key);

@@ -43,7 +43,7 @@ void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config 
     LH_ASSERT(config->max_leases >= 1 && config->max_leases <= UINT32_C(1) << 30);
     uint8_t *leases = (uint8_t *)memory + lh_aligned(lh_acceptors_size(config->max_leases));
     uint8_t *buckets = leases + lh_aligned(sizeof(struct lh_lease) * config->max_leases);
-    memset(machine, 0, sizeof *machine);
+    memset(machine, 0, offsetof(struct lh_machine, wheel));
     machine->config = *config;
     machine->quorum = config->member_count / 2u + 1;
     machine->prng = prng;
@@ -55,6 +55,12 @@ void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config 
     machine->quarantine_until = LH_NEVER;
     machine->ceiling_turn = now;
     machine->round = (struct lh_duration){LH_NS_PER_MS};
+}
+
+void lh_machine_clear(struct lh_machine *machine)
+{
+    lh_acceptors_clear(&machine->acceptors);
+    memset(machine->buckets, 0, ((size_t)machine->bucket_mask + 1) * sizeof machine->buckets[0]);
 }
 
 void lh_machine_serve(struct lh_machine *machine, struct lh_instant quarantine_until,

@@ -134,13 +134,13 @@ struct lh_machine {
     uint64_t seen;                     // T4: the greatest met anywhere
     uint64_t reserved;  // F2: durable; nothing above it is issued, promised or accepted
     uint64_t asked_for; // what RESERVE asked for last
-    struct lh_wheel wheel;
     struct lh_lease *leases;
     uint32_t *buckets;
     uint32_t bucket_mask;
     uint32_t used, free, count, held;
     struct lh_duration round; // what a quorum round takes, smoothed
     struct lh_machine_counters counters;
+    struct lh_wheel wheel; // last: it is begun, not cleared
 };
 
 size_t lh_machine_size(const struct lh_machine_config *config);
@@ -149,6 +149,9 @@ size_t lh_machine_size(const struct lh_machine_config *config);
 // machine stays silent until lh_machine_serve.
 void lh_machine_init(struct lh_machine *machine, const struct lh_machine_config *config,
                      void *memory, struct lh_prng *prng, struct lh_instant now);
+
+// Ends the machine: its memory may be another's of the same configuration. Costs what was used.
+void lh_machine_clear(struct lh_machine *machine);
 
 // A4: begin to answer at `quarantine_until`. `floor` covers every ballot promised before (F2),
 // counters start above `counter`, `reserved` and `ceiling` are what is durable.

@@ -375,19 +375,16 @@ static void load(struct lh_sim_node *node, struct lh_driver *driver)
         node->sim->result.restores++;
 }
 
-// Zeroed, as the driver wants it. A node's memory is large and hardly touched: the pages of its last
-// life are given back, so that a start costs what it touches.
-static void *fresh_memory(struct lh_sim_node *node)
+// One block serves all lives of a node: it is large and hardly touched.
+static void *memory_of(struct lh_sim_node *node)
 {
-    if (node->memory == NULL) {
-        node->memory_size = lh_aligned(lh_driver_size(&node->config));
-        node->memory = mmap(NULL, node->memory_size, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (node->memory == MAP_FAILED)
-            abort();
-    } else if (madvise(node->memory, node->memory_size, MADV_DONTNEED) != 0) {
+    if (node->memory != NULL)
+        return node->memory;
+    node->memory_size = lh_aligned(lh_driver_size(&node->config));
+    node->memory = mmap(NULL, node->memory_size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (node->memory == MAP_FAILED)
         abort();
-    }
     return node->memory;
 }
 
@@ -404,7 +401,7 @@ void lh_sim_node_start(struct lh_sim_node *node)
     LH_ASSERT(node->driver == NULL);
     for (unsigned i = 0; i < sizeof node->config.entropy; i++)
         node->config.entropy[i] = (uint8_t)lh_prng_next(&sim->prng);
-    node->driver = lh_driver_init(fresh_memory(node), &node->config, &world);
+    node->driver = lh_driver_init(memory_of(node), &node->config, &world);
     node->life++;
     node->flush_due = node->suspended = false;
     node->paused_until = node->turn_local_ns = 0;
@@ -437,6 +434,7 @@ void lh_sim_node_crash(struct lh_sim_node *node, unsigned durable, bool told)
     for (unsigned i = 0; i < durable && node->write_count > 0; i++)
         apply_write(node);
     node->write_count = 0;
+    lh_driver_clear(node->driver);
     node->driver = NULL;
     for (unsigned i = 0; i < LH_SIM_SESSIONS_MAX; i++) {
         struct lh_sim_event event = {

@@ -859,7 +859,9 @@ bool cluster_start(struct cluster *cluster, unsigned index)
     for (unsigned i = 0; i < sizeof process->config.entropy; i++)
         process->config.entropy[i] = (uint8_t)lh_prng_next(&cluster->prng);
     size_t size = (lh_driver_size(&process->config) + 15) & ~(size_t)15;
-    struct lh_driver *driver = lh_driver_init(calloc(1, size), &process->config, &world);
+    if (process->memory == NULL)
+        process->memory = calloc(1, size);
+    struct lh_driver *driver = lh_driver_init(process->memory, &process->config, &world);
     process->life++;
     process->refused = NULL;
     process->flush_due = process->stopped = false;
@@ -870,7 +872,7 @@ bool cluster_start(struct cluster *cluster, unsigned index)
                                           lh_slice_of(pair->value, pair->value_size));
     }
     if (process->refused != NULL) {
-        free(driver);
+        lh_driver_clear(driver);
         return false;
     }
     if (process->saved_size > 0 &&
@@ -905,7 +907,7 @@ void cluster_crash(struct cluster *cluster, unsigned index, unsigned durable)
     for (unsigned i = 0; i < durable && process->write_count > 0; i++)
         apply_write(process);
     process->write_count = process->writes_begun = 0;
-    free(process->driver);
+    lh_driver_clear(process->driver);
     process->driver = NULL;
     process->stopped = false;
     hand_backlog(process, false);
@@ -1247,7 +1249,7 @@ void cluster_close(struct cluster *cluster)
         hand_backlog(&cluster->processes[i], false);
         free(cluster->processes[i].saved);
         free(cluster->processes[i].backlog);
-        free(cluster->processes[i].driver);
+        free(cluster->processes[i].memory);
     }
     for (unsigned i = 0; i < CLUSTER_CLIENTS_MAX; i++) {
         free(cluster->clients[i].input);

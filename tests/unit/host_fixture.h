@@ -66,6 +66,7 @@ struct cluster_clock {
 struct cluster_process {
     struct cluster *cluster;
     struct lh_host_config config;
+    void *memory;             // of its drivers, one after the other
     struct lh_driver *driver; // NULL while down
     const char *refused;      // why it did not start
     uint32_t life;            // counts starts
