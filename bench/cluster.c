@@ -12,6 +12,7 @@
 
 #include "os/keyring.h"
 
+#define REQUEST_BYTES_MAX 2048
 #define REPLY_BYTES_MAX (1 << 16)
 #define SERVING_PATIENCE_NS INT64_C(120000000000)
 
@@ -159,14 +160,17 @@ static void drop_last_reply(struct bench_asker *asker)
     asker->reply_bytes = 0;
 }
 
-const struct lh_resp_value *bench_ask_bytes(struct bench_asker *asker, const char *request,
-                                            size_t size)
+static void tell_bytes(struct bench_asker *asker, const char *request, size_t size)
+{
+    if (write(asker->file, request, size) != (ssize_t)size)
+        bench_die("a daemon takes no request: %s", strerror(errno));
+}
+
+const struct lh_resp_value *bench_hear(struct bench_asker *asker)
 {
     struct lh_resp_reply_parser parser;
     struct epoll_event event;
     drop_last_reply(asker);
-    if (write(asker->file, request, size) != (ssize_t)size)
-        bench_die("a daemon takes no request: %s", strerror(errno));
     lh_resp_reply_parser_init(&parser, asker->values, BENCH_VALUES_MAX, REPLY_BYTES_MAX);
     for (;;) {
         if (epoll_wait(asker->epoll, &event, 1, -1) < 0)
@@ -184,14 +188,37 @@ const struct lh_resp_value *bench_ask_bytes(struct bench_asker *asker, const cha
     }
 }
 
-const struct lh_resp_value *bench_ask(struct bench_asker *asker, const char *format, ...)
+const struct lh_resp_value *bench_ask_bytes(struct bench_asker *asker, const char *request,
+                                            size_t size)
 {
-    char command[1024], request[2048];
+    tell_bytes(asker, request, size);
+    return bench_hear(asker);
+}
+
+static size_t format_request(char *out, size_t size, const char *format, va_list arguments)
+{
+    char command[REQUEST_BYTES_MAX / 2];
+    vsnprintf(command, sizeof command, format, arguments);
+    return bench_request(out, size, command);
+}
+
+void bench_tell(struct bench_asker *asker, const char *format, ...)
+{
+    char request[REQUEST_BYTES_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
+    tell_bytes(asker, request, format_request(request, sizeof request, format, arguments));
     va_end(arguments);
-    return bench_ask_bytes(asker, request, bench_request(request, sizeof request, command));
+}
+
+const struct lh_resp_value *bench_ask(struct bench_asker *asker, const char *format, ...)
+{
+    char request[REQUEST_BYTES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    tell_bytes(asker, request, format_request(request, sizeof request, format, arguments));
+    va_end(arguments);
+    return bench_hear(asker);
 }
 
 int64_t bench_number(const struct lh_resp_value *reply, const char *key)

@@ -39,6 +39,11 @@ void bench_asker_close(struct bench_asker *asker);
 // The words of `command`, which blanks separate, as a request; returns its size.
 size_t bench_request(char *out, size_t size, const char *command);
 
+// Sends a request; waits for the whole reply, which is valid until the next request or reply.
+void bench_tell(struct bench_asker *asker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+const struct lh_resp_value *bench_hear(struct bench_asker *asker);
+
 // Sends a request and waits for the whole reply, which is valid until the next.
 const struct lh_resp_value *bench_ask_bytes(struct bench_asker *asker, const char *request,
                                             size_t size);

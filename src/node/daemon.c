@@ -19,6 +19,7 @@
 #include "node/record.h"
 #include "node/state.h"
 #include "node/store.h"
+#include "node/turn.h"
 #include "node/udp.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -49,6 +50,7 @@ struct daemon {
     uv_signal_t signals[3];
     struct lh_log_limit reloaded_limit, kept_limit, open_limit;
     uint64_t log_lines_dropped; // as of the last turn
+    struct lh_turn turn;
     bool stopping;
     int exit_code;
 };
@@ -57,8 +59,10 @@ struct daemon {
 
 static struct lh_instant world_now(void *context)
 {
-    (void)context;
-    return lh_clock_now();
+    struct daemon *daemon = context;
+    struct lh_instant now = lh_clock_now();
+    lh_turn_read(&daemon->turn, now);
+    return now;
 }
 
 static void world_send(void *context, uint8_t to, struct lh_slice bytes)
@@ -214,6 +218,7 @@ static void on_before_sleep(uv_prepare_t *prepare)
     flush(daemon);
     arm(daemon);
     daemon->log_lines_dropped = lh_log_dropped();
+    lh_turn_end(&daemon->turn, lh_clock_now());
 }
 
 static void on_after_sleep(uv_check_t *check)
@@ -436,6 +441,7 @@ static void show_counters(const struct daemon *daemon)
     lh_host_show_counter(host, "connections-let-go", &daemon->clients.let_go);
     lh_host_show_counter(host, "accepts-failed", &daemon->clients.listeners.failed);
     lh_host_show_counter(host, "log-lines-dropped", &daemon->log_lines_dropped);
+    lh_host_show_counter(host, "longest-turn-us", &daemon->turn.longest_us);
 }
 
 static bool start(struct daemon *daemon, const char *version, struct lh_error *error)
