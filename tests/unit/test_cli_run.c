@@ -56,8 +56,7 @@ static int run_shell(const char *endpoint, const char *script, int64_t kill_afte
     return run_plan(endpoint, plan, script, ret_lease);
 }
 
-// Row 23 of the users' scenarios.
-static void test_the_command_s_code_is_passed_on(void **state)
+static void test_scenario_23_the_command_s_code_is_passed_on(void **state)
 {
     (void)state;
     FAKE_START(fake, GRANTED(10000, 10000), RELEASED);
@@ -110,7 +109,7 @@ static void test_the_environment(void **state)
     fake_stop(&fake);
 }
 
-// Row 4: no renewal succeeds. TERM comes kill_after before the end, and a command that obeys is
+// Scenario 4: no renewal succeeds. TERM comes kill_after before the end, and a command that obeys is
 // gone. What is measured includes the release that follows.
 static void test_lost_by_silence_ends_before_the_deadline(void **state)
 {
@@ -189,7 +188,7 @@ static void test_renewals_keep_the_command_alive(void **state)
     fake_stop(&fake);
 }
 
-// Row 34: a command that hangs, but does not end, is not renewed.
+// Scenario 34: a command that hangs, but does not end, is not renewed.
 static void test_scenario_34_a_command_without_a_pulse_is_not_renewed(void **state)
 {
     (void)state;
@@ -409,7 +408,7 @@ static void test_the_command_dies_with_the_wrapper(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_command_s_code_is_passed_on),
+        cmocka_unit_test(test_scenario_23_the_command_s_code_is_passed_on),
         cmocka_unit_test(test_a_command_ended_by_a_signal),
         cmocka_unit_test(test_commands_that_cannot_be_started),
         cmocka_unit_test(test_the_environment),

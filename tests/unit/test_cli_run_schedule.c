@@ -18,8 +18,8 @@ static struct lh_run_schedule schedule(int64_t now, int64_t deadline, int64_t tt
                            (struct lh_duration){ttl}, (struct lh_duration){kill_after}, spread);
 }
 
-// Row 4 of the users' scenarios: T=30 s, kill-after 5 s: TERM by 25 s, dead by 30 s.
-static void test_thirty_seconds(void **state)
+// Scenario 4: T=30 s, kill-after 5 s: TERM by 25 s, dead by 30 s.
+static void test_scenario_4_thirty_seconds(void **state)
 {
     (void)state;
     struct lh_run_schedule got = schedule(100 * S, 130 * S, 30 * S, 5 * S, 0);
@@ -104,7 +104,7 @@ static void test_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thirty_seconds),
+        cmocka_unit_test(test_scenario_4_thirty_seconds),
         cmocka_unit_test(test_a_long_kill_after_renews_earlier),
         cmocka_unit_test(test_no_kill_after_kills_at_once),
         cmocka_unit_test(test_margin_bounds),

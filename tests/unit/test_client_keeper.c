@@ -497,6 +497,58 @@ static void test_scenario_7_the_grant_names_whom_we_waited_for(void **state)
     assert_string_equal(world.event.last_holder, "ada");
 }
 
+#define HOLDERS 14000
+#define PAUSE_FROM_MS 26000
+#define PAUSE_TO_MS 36000
+#define BUCKET_MS 100
+#define BUCKETS (200000 / BUCKET_MS)
+
+// One holder of 60 s from its grant at 1000 on, for three renewals; notes when it asked.
+static void renew_three_times(uint64_t seed, size_t *asked)
+{
+    struct world world;
+    begin(&world, 0, (struct lh_duration){0}, 1);
+    lh_prng_seed_number(&world.keeper.prng, seed);
+    answer(&world, GRANTED(7, 60000));
+    assert_true(told(&world, LH_KEEPER_GRANTED));
+    for (size_t renewals = 0; renewals < 3;) {
+        bool asks = world.request_size > 0;
+        int64_t answer_ms = world.now_ms;
+        if (answer_ms >= PAUSE_FROM_MS && answer_ms < PAUSE_TO_MS)
+            answer_ms = PAUSE_TO_MS;
+        if (asks && (answer_ms == world.now_ms || answer_ms <= wake_ms(&world))) {
+            world.now_ms = answer_ms;
+            answer(&world, GRANTED(7, 60000));
+            renewals++;
+            continue;
+        }
+        at(&world, wake_ms(&world));
+        if (world.request_size > 0)
+            asked[world.now_ms / BUCKET_MS]++;
+        assert_true(told_nothing(&world));
+        assert_true(valid_at(&world, world.now_ms));
+    }
+}
+
+// Scenario 35: 14,000 were granted at one instant, and at another the cluster, which had paused for
+// 10 s, answers all that had asked. Spread over a tenth of their half TTL, 3 s, 470 in 100 ms would be
+// even.
+static void test_scenario_35_renewals_are_spread_after_a_pause(void **state)
+{
+    (void)state;
+    static size_t asked[BUCKETS];
+    size_t most = 0;
+    size_t sum = 0;
+    for (uint64_t seed = 1; seed <= HOLDERS; seed++)
+        renew_three_times(seed, asked);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        most = asked[i] > most ? asked[i] : most;
+        sum += asked[i];
+    }
+    assert_in_range(sum, 3 * HOLDERS, 4 * HOLDERS);
+    assert_in_range(most, 400, 940);
+}
+
 static void test_held_ends_an_acquisition_that_does_not_wait(void **state)
 {
     (void)state;
@@ -509,7 +561,7 @@ static void test_held_ends_an_acquisition_that_does_not_wait(void **state)
     assert_false(world.linked);
 }
 
-static void test_without_interest_it_runs_out(void **state)
+static void test_scenario_34_without_interest_it_runs_out(void **state)
 {
     (void)state;
     struct world world;
@@ -594,8 +646,9 @@ int main(void)
         cmocka_unit_test(test_resumes_under_the_same_token),
         cmocka_unit_test(test_a_waiter_is_woken_and_sends_afresh),
         cmocka_unit_test(test_scenario_7_the_grant_names_whom_we_waited_for),
+        cmocka_unit_test(test_scenario_35_renewals_are_spread_after_a_pause),
         cmocka_unit_test(test_held_ends_an_acquisition_that_does_not_wait),
-        cmocka_unit_test(test_without_interest_it_runs_out),
+        cmocka_unit_test(test_scenario_34_without_interest_it_runs_out),
         cmocka_unit_test(test_release_leaves_the_line),
         cmocka_unit_test(test_a_grant_in_answer_to_a_release_grants_nothing),
         cmocka_unit_test(test_a_release_in_the_midst_of_a_renewal_goes_over_a_new_connection),

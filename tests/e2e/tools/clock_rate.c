@@ -1,5 +1,7 @@
 // To be preloaded: CLOCK_BOOTTIME runs faster by $CLOCK_RATE_PPM from the first reading on, and an
-// absolute timerfd wakes when that clock says so. libfaketime 0.9 shows the wall clock for BOOTTIME.
+// absolute timerfd wakes when that clock says so; CLOCK_REALTIME is ahead by as many seconds as the
+// file $WALL_CLOCK_STEP says at the moment. libfaketime 0.9 shows the wall clock for BOOTTIME.
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -28,6 +30,18 @@ __attribute__((constructor)) static void begin(void)
     rate_ppm = rate != NULL ? strtol(rate, NULL, 10) : 0;
 }
 
+static int64_t wall_clock_step_s(void)
+{
+    char text[24] = "";
+    const char *path = getenv("WALL_CLOCK_STEP");
+    const int file = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return 0;
+    const ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    return size > 0 ? strtol(text, NULL, 10) : 0;
+}
+
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc uses reserved names
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
@@ -36,6 +50,8 @@ int clock_gettime(clockid_t id, struct timespec *ret)
         const int64_t ran = ns_of(ret) - begin_ns;
         *ret = spec_of(begin_ns + ran + ran / 1000000 * rate_ppm);
     }
+    if (result == 0 && id == CLOCK_REALTIME)
+        ret->tv_sec += wall_clock_step_s();
     return result;
 }
 
