@@ -71,11 +71,10 @@ static int unknown(const char *typed)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].summary != NULL ? commands[i].name : NULL;
     const char *nearest = lh_cli_nearest(typed, names, COMMAND_COUNT);
-    fprintf(stderr, "leasehold: unknown command '%s'", typed);
     if (nearest != NULL)
-        fprintf(stderr, ": did you mean '%s'?\n", nearest);
+        lh_complain(NULL, "unknown command '%s': did you mean '%s'?", typed, nearest);
     else
-        fprintf(stderr, ": `leasehold help` lists them\n");
+        lh_complain(NULL, "unknown command '%s': `leasehold help` lists them", typed);
     return LH_EXIT_USAGE;
 }
 
@@ -115,10 +114,10 @@ int lh_cli_main(const char *version, int argc, char **argv)
     else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         word = "version";
     if (word[0] == '-') {
-        fprintf(stderr,
-                "leasehold: '%s' stands before the command: options come after it, as in "
-                "`leasehold status --connect ENDPOINT`\n",
-                word);
+        lh_complain(NULL,
+                    "'%s' stands before the command: options come after it, as in `leasehold "
+                    "status --connect ENDPOINT`",
+                    word);
         return LH_EXIT_USAGE;
     }
     const struct lh_command *command = find(word);

@@ -22,7 +22,7 @@ struct given {
 
 static bool refuse(const char *option, const char *value, const char *remedy)
 {
-    fprintf(stderr, "leasehold guard: '%s' of --%s is refused: %s\n", value, option, remedy);
+    lh_complain("guard", "'%s' of --%s is refused: %s", value, option, remedy);
     return false;
 }
 

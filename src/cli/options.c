@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/exit.h"
+#include "cli/output.h"
 #include "cli/suggest.h"
 
 #define OPTIONS_MOST 24
@@ -56,10 +57,10 @@ static bool unknown_option(const struct lh_syntax *syntax, const char *typed, si
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)size, typed);
     const char *nearest = lh_cli_nearest(name, names, OPTIONS_MOST + 1);
-    fprintf(stderr, "leasehold %s: unknown option '--%s'", syntax->command, name);
     if (nearest != NULL)
-        fprintf(stderr, ": did you mean '--%s'?", nearest);
-    fprintf(stderr, "\n");
+        lh_complain(syntax->command, "unknown option '--%s': did you mean '--%s'?", name, nearest);
+    else
+        lh_complain(syntax->command, "unknown option '--%s'", name);
     return wrong(syntax, ret_exit);
 }
 
@@ -75,8 +76,8 @@ static bool store_duration(const struct lh_syntax *syntax, const struct lh_optio
         duration->value = parsed;
         return true;
     }
-    fprintf(stderr, "leasehold %s: the duration '%s' of --%s is refused: %s\n", syntax->command,
-            value, option->name, reason);
+    lh_complain(syntax->command, "the duration '%s' of --%s is refused: %s", value, option->name,
+                reason);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -89,8 +90,8 @@ static bool store_number(const struct lh_syntax *syntax, const struct lh_option 
         *(int64_t *)option->value = parsed;
         return true;
     }
-    fprintf(stderr, "leasehold %s: '%s' of --%s is not a positive whole number\n", syntax->command,
-            value, option->name);
+    lh_complain(syntax->command, "'%s' of --%s is not a positive whole number", value,
+                option->name);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -119,15 +120,14 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
         return unknown_option(syntax, name, size, ret_exit);
     const char *value = equals ? equals + 1 : NULL;
     if (option->kind == LH_OPTION_FLAG && value != NULL) {
-        fprintf(stderr, "leasehold %s: --%s takes no value, but '%s' was given\n", syntax->command,
-                option->name, value);
+        lh_complain(syntax->command, "--%s takes no value, but '%s' was given", option->name,
+                    value);
         return wrong(syntax, ret_exit);
     }
     if (option->kind != LH_OPTION_FLAG && value == NULL) {
         value = argv[*at + 1];
         if (value == NULL) {
-            fprintf(stderr, "leasehold %s: %s needs a value (%s)\n", syntax->command, argv[*at],
-                    option->argument);
+            lh_complain(syntax->command, "%s needs a value (%s)", argv[*at], option->argument);
             return wrong(syntax, ret_exit);
         }
         ++*at;
@@ -148,12 +148,11 @@ static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *
 {
     if (parsed->positional_count < syntax->positionals_least) {
         int name = (int)strcspn(syntax->arguments, " .");
-        fprintf(stderr, "leasehold %s: %.*s is missing\n", syntax->command, name,
-                syntax->arguments);
+        lh_complain(syntax->command, "%.*s is missing", name, syntax->arguments);
         return wrong(syntax, ret_exit);
     }
     if (syntax->takes_command && parsed->command_count == 0) {
-        fprintf(stderr, "leasehold %s: the command to run is missing\n", syntax->command);
+        lh_complain(syntax->command, "the command to run is missing");
         return wrong(syntax, ret_exit);
     }
     return true;
@@ -187,15 +186,14 @@ bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
             if (!parse_option(syntax, argv, &at, ret_exit))
                 return false;
         } else if (!options_ended && word[0] == '-' && word[1] != '\0') {
-            fprintf(stderr, "leasehold %s: unknown option '%s': options begin with '--'\n",
-                    syntax->command, word);
+            lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
             return wrong(syntax, ret_exit);
         } else if (positionals_full && syntax->takes_command) {
             parsed.command = &argv[at];
             parsed.command_count = argc - at;
             break;
         } else if (positionals_full) {
-            fprintf(stderr, "leasehold %s: one argument too many: '%s'\n", syntax->command, word);
+            lh_complain(syntax->command, "one argument too many: '%s'", word);
             return wrong(syntax, ret_exit);
         } else {
             parsed.positionals[parsed.positional_count++] = word;

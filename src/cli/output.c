@@ -10,6 +10,19 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "os/error.h"
+
+void lh_complain(const char *command, const char *format, ...)
+{
+    struct lh_error error;
+    va_list arguments;
+    va_start(arguments, format);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): clang 14 does not see va_start
+    lh_error_set_list(&error, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "leasehold%s%s: %s\n", command != NULL ? " " : "",
+            command != NULL ? command : "", error.text);
+}
 
 const char *lh_duration_text(struct lh_duration duration, char ret[LH_DURATION_TEXT_BYTES])
 {

@@ -1,4 +1,4 @@
-// What commands print: durations for people, the reason why a lease was not acquired, aligned
+// What commands print: complaints, durations for people, the reason why a lease was not acquired, aligned
 // columns, and JSON with stable names. JSON goes through jansson; names are lower case with
 // underscores, times carry their unit.
 #ifndef LH_CLI_OUTPUT_H
@@ -10,6 +10,10 @@
 #include "base/resp.h"
 #include "base/time.h"
 #include "client/answer.h"
+
+// "leasehold COMMAND: ..." on standard error, one line whatever bytes it quotes; NULL: no command yet.
+void lh_complain(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #define LH_DURATION_TEXT_BYTES 24
 

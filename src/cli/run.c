@@ -31,14 +31,16 @@ static bool check_times(const struct lh_option_duration *ttl, const struct lh_ru
                         int *ret_exit)
 {
     char most[LH_DURATION_TEXT_BYTES];
+    char asked[LH_DURATION_TEXT_BYTES];
     struct lh_duration longest = ttl->given ? ttl->value : (struct lh_duration){TTL_DEFAULT_NS};
     longest = lh_run_kill_after_most(longest);
     if (!plan->kill_after_given || plan->kill_after.ns <= longest.ns)
         return true;
-    fprintf(stderr,
-            "leasehold run: --kill-after is longer than half of --ttl%s: no time would be left to "
-            "renew: allow at most %s, or ask for a longer --ttl\n",
-            ttl->given ? "" : " (10s unless given)", lh_duration_text(longest, most));
+    lh_complain("run",
+                "--kill-after %s is longer than half of --ttl%s: no time would be left to renew: "
+                "allow at most %s, or ask for a longer --ttl",
+                lh_duration_text(plan->kill_after, asked), ttl->given ? "" : " (10s unless given)",
+                lh_duration_text(longest, most));
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -67,10 +69,10 @@ static bool read_codes(const char *text, struct lh_run_codes *codes, int *ret_ex
     if (read_code(first, &codes->not_acquired) &&
         (comma == NULL || read_code(second, &codes->lost)))
         return true;
-    fprintf(stderr,
-            "leasehold run: the exit codes '%s' of -E are refused: write one for 75, or two with a "
-            "comma for 75 and 76, from 0 to 255\n",
-            text);
+    lh_complain("run",
+                "the exit codes '%s' of -E are refused: write one for 75, or two with a comma for "
+                "75 and 76, from 0 to 255",
+                text);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }

@@ -12,6 +12,7 @@
 
 #include "cli/exit.h"
 #include "cli/hook.h"
+#include "cli/output.h"
 
 void lh_inherited_replace(struct lh_inherited *ret_inherited, const sigset_t *blocked)
 {
@@ -75,7 +76,7 @@ static _Noreturn void become(char **argv, const struct lh_holding *lease,
         export_pulse(pulse_fd);
     execvp(argv[0], argv);
     int failure = errno;
-    fprintf(stderr, "leasehold run: cannot execute '%s': %s\n", argv[0], strerror(failure));
+    lh_complain("run", "cannot execute '%s': %s", argv[0], strerror(failure));
     fflush(stderr);
     _exit(failure == ENOENT ? LH_EXIT_NOT_FOUND : LH_EXIT_NOT_EXECUTABLE);
 }

@@ -57,10 +57,10 @@ bool lh_session_holder(const char *command, const char *holder, struct lh_holdin
         snprintf(lease->holder, sizeof lease->holder, "%s", holder);
         return true;
     }
-    fprintf(stderr,
-            "leasehold %s: the holder '%.64s' is refused: write 1 to %d bytes of UTF-8 without "
-            "control characters\n",
-            command, holder, LH_HOLDER_MAX_BYTES);
+    lh_complain(command,
+                "the holder '%.64s%s' of %zu bytes is refused: write 1 to %d bytes of UTF-8 "
+                "without control characters",
+                holder, strlen(holder) > 64 ? "..." : "", strlen(holder), LH_HOLDER_MAX_BYTES);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }

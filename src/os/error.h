@@ -6,6 +6,7 @@
 #ifndef LH_OS_ERROR_H
 #define LH_OS_ERROR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 struct lh_error {
@@ -16,5 +17,7 @@ struct lh_error {
 // Returns false, so that `return lh_error_set(...)` reports and fails in one line.
 bool lh_error_set(struct lh_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+bool lh_error_set_list(struct lh_error *error, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -308,11 +308,13 @@ bool lh_keyring_create(const char *path, const struct lh_keyring *keyring, struc
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 && errno == EEXIST)
         return lh_error_set(error,
-                            "%s: there is a keyring already, and it is not overwritten: a "
-                            "cluster whose keys are lost is lost; move it away first",
+                            "%s: there is a file already, and it is not overwritten: a "
+                            "cluster whose keys are lost is lost; move it away first, or name "
+                            "another",
                             path);
     if (file < 0)
-        return lh_error_set(error, "%s: %s", path, strerror(errno));
+        return lh_error_set(error, "%s: %s%s", path, strerror(errno),
+                            errno == ENOENT ? ": make its directory first" : "");
     const size_t size = lh_keyring_format(keyring, text);
     const bool good = write_all(file, text, size) && fsync(file) == 0 && sync_directory(path);
     if (!good) {

@@ -161,7 +161,7 @@ static void a_generated_keyring_comes_back_from_its_file(void **state)
     assert_memory_equal(&made, &loaded, sizeof(made));
 
     assert_false(lh_keyring_create(path, &other, &error));
-    assert_non_null(strstr(error.text, "there is a keyring already"));
+    assert_non_null(strstr(error.text, "there is a file already"));
     assert_true(lh_keyring_load(path, &loaded, &warning, &error));
     assert_memory_equal(&made, &loaded, sizeof(made));
 }

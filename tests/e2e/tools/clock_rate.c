@@ -1,6 +1,7 @@
 // To be preloaded: CLOCK_BOOTTIME runs faster by $CLOCK_RATE_PPM from the first reading on, and an
 // absolute timerfd wakes when that clock says so; CLOCK_REALTIME is ahead by as many seconds as the
-// file $WALL_CLOCK_STEP says at the moment. libfaketime 0.9 shows the wall clock for BOOTTIME.
+// file $WALL_CLOCK_STEP says at the moment, and CLOCK_BOOTTIME by those in $BOOT_CLOCK_STEP.
+// libfaketime 0.9 shows the wall clock for BOOTTIME.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,10 +31,10 @@ __attribute__((constructor)) static void begin(void)
     rate_ppm = rate != NULL ? strtol(rate, NULL, 10) : 0;
 }
 
-static int64_t wall_clock_step_s(void)
+static int64_t step_s(const char *variable)
 {
     char text[24] = "";
-    const char *path = getenv("WALL_CLOCK_STEP");
+    const char *path = getenv(variable);
     const int file = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0)
         return 0;
@@ -49,9 +50,10 @@ int clock_gettime(clockid_t id, struct timespec *ret)
     if (result == 0 && id == CLOCK_BOOTTIME) {
         const int64_t ran = ns_of(ret) - begin_ns;
         *ret = spec_of(begin_ns + ran + ran / 1000000 * rate_ppm);
+        ret->tv_sec += step_s("BOOT_CLOCK_STEP");
     }
     if (result == 0 && id == CLOCK_REALTIME)
-        ret->tv_sec += wall_clock_step_s();
+        ret->tv_sec += step_s("WALL_CLOCK_STEP");
     return result;
 }
 

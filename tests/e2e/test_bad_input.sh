@@ -1,0 +1,101 @@
+#!/bin/bash
+# run-tests: timeout 300
+# What a person may mistype, and what a machine may do to a daemon: each refusal has its exit code, names the value, says what
+# to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
+# tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
+. "$(dirname "$0")/lib.sh"
+plan 75
+nets 3
+cluster 3 max-ttl=3s
+leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
+around=(env LD_PRELOAD="$tools/clock_rate.so" BOOT_CLOCK_STEP="$dir/step")
+start 1
+around=()
+start 2 3
+check 'three nodes serve' serving 1 2 3
+
+# refused TEXT WORD...: exit 64, and a line that begins with "leasehold COMMAND: " and has the text; no byte a terminal obeys.
+refused() {
+    local text=$1
+    shift
+    exits 64 1 "$@" && head -n 1 "$dir/cli.log" | grep -q "^leasehold[a-z ]*: " && grep -qF -- "$text" <(head -n 1 "$dir/cli.log") &&
+        ! grep -q '[[:cntrl:]]' "$dir/cli.log" && [ -z "$out" ]
+}
+refuses() { check "refused: ${*:2}" refused "$@"; }
+long=$(printf 'a%.0s' {1..256})
+not_utf8=$(printf 'a\377b')
+hostile=$(printf 'a\033[31mb\nc')
+
+# --- the name, of every command that takes one ---
+for command in acquire get revoke watch 'renew --token 65793 --holder me' 'release --token 65793 --holder me' 'run job -- true'; do
+    read -ra words <<<"$command"
+    [ "${words[0]}" = run ] && unset 'words[1]'
+    for name in '' "$long" "$not_utf8" @leader "$hostile"; do
+        case $name in
+        '') text='is empty' ;;
+        "$long") text='has 256 bytes: at most 255' ;;
+        "$not_utf8" | "$hostile") text='is not UTF-8 or has control characters' ;;
+        @*) text="'@leader' begins with '@'" ;;
+        esac
+        check "${words[0]}: the name $text" refused "$text" "${words[0]}" "$name" "${words[@]:1}"
+    done
+done
+
+# --- durations ---
+refuses "the duration '0' of --ttl is refused: must be longer than 0" acquire x --ttl 0
+refuses "the duration '-1s' of --ttl is refused" acquire x --ttl=-1s
+refuses "the duration '0.0001s' of --ttl is refused: it must be a whole number of milliseconds" acquire x --ttl 0.0001s
+refuses "the duration '1e3' of --ttl is refused" acquire x --ttl 1e3
+refuses "the duration '' of --ttl is refused" acquire x --ttl ''
+refuses "the duration 'a?[31mb?c' of --wait is refused" acquire x --wait "$hostile"
+refuses "TTL '49ms' is below the least, 50ms; ask for more" acquire x --ttl 49ms
+refuses "TTL '4s' is above this cluster's max-ttl 3s; ask for less" run x --ttl 4s -- true
+refuses '--kill-after 6s is longer than half of --ttl' run x --kill-after 6s -- true
+refuses "the duration '0' of --pulse is refused" run x --pulse 0 -- true
+
+# --- tokens and holders ---
+check 'A holds' answers granted 1 ACQUIRE held TTL 3s HOLDER me
+token=${reply[token]}
+refuses "'abc' of --token is not a positive whole number" renew held --token abc --holder me
+refuses "'-5' of --token is not a positive whole number" renew held --token -5 --holder me
+refuses "'99999999999999999999' of --token" renew held --token 99999999999999999999 --holder me
+refuses "'5' is no token" renew held --token 5 --holder me
+refuses '--token is missing' renew held --holder me
+refuses '--holder is missing' release held --token "$token"
+refuses "the holder '' of 0 bytes is refused" acquire held --holder ''
+refuses "...' of 256 bytes is refused: write 1 to 255" acquire held --holder "${long//a/h}"
+refuses "the holder 'a?[31mb?c'" acquire held --holder "$hostile"
+others() { exits 76 2 "$1" held --token "$2" --holder "$3" && grep -qF "'held' is not held under token $2 by '$3': $4" "$dir/cli.log"; }
+check "renew with another's token" others renew $((token + 256)) me 'the token is not the present one'
+check "renew with another's holder" others renew "$token" you 'the holder is not the present one'
+check "release with another's token" others release $((token + 256)) me 'the token is not the present one'
+check "release with another's holder" others release "$token" you 'the holder is not the present one'
+check 'after all that A holds' answers held 3 GET held
+
+# --- commands, options, endpoints ---
+refuses "unknown command 'aquire': did you mean 'acquire'?" aquire x
+refuses "unknown command 'a?[31mb?c'" "$hostile"
+refuses "unknown option '--a?[31mb?c'" acquire x "--$hostile"
+refuses "one argument too many: 'a?[31mb?c'" acquire x "$hostile"
+unreached() { ! LEASEHOLD_CONNECT=$1 "$leasehold" get x >"$dir/get.out" 2>"$dir/cli.log" && grep -qF -- "$2" "$dir/cli.log"; }
+check 'a socket that nobody listens on' unreached "$dir/nobody.sock" "no daemon: $dir/nobody.sock"
+install -m 0600 /dev/null "$dir/file"
+check 'a file that is no socket' unreached "$dir/file" "$dir/file: cannot connect"
+check 'an endpoint without a port' unreached 127.0.0.1 "endpoint '127.0.0.1' has no port"
+
+# --- a clock that goes backwards ---
+echo -5 >"$dir/step"
+check 'a daemon whose clock goes backwards stops at once' eventually 10 not kill -0 "${pid[1]}"
+check 'and says why' grep -q 'CLOCK_BOOTTIME went backwards, from [0-9]* ns to [0-9]* ns: no lease can be timed' "$dir/1.log"
+check 'the others serve' acquires 2 after TTL 1s
+rm "$dir/step"
+(
+    LD_PRELOAD="$tools/clock_rate.so" BOOT_CLOCK_STEP="$dir/client.step" LEASEHOLD_CONNECT=unix:$dir/2.sock \
+        exec "$leasehold" run clocked --ttl 1s -- env -u LD_PRELOAD "$tools/beat" "$dir/clocked.beats" 2>"$dir/clocked.log"
+) &
+pid[clocked]=$!
+check 'a wrapper with such a clock runs' eventually 5 beats clocked
+echo -5 >"$dir/client.step"
+check 'stops' eventually 10 not kill -0 "${pid[clocked]}"
+check 'says why' grep -q 'CLOCK_BOOTTIME went backwards' "$dir/clocked.log"
+check 'and its command has ended before the next starts' eval 'acquires 3 clocked TTL 1s; beats clocked; for_ms 100; ! beats clocked && no_overlap clocked'
