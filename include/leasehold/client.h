@@ -128,7 +128,10 @@ typedef void lh_lease_callback(struct lh_lease *lease, const struct lh_lease_eve
 // Set what you need, leave the rest zero. Copied.
 struct lh_lease_options {
     size_t size_bytes;   // sizeof(struct lh_lease_options), so that later versions can add to it
-    const char *holder;  // 1..255 bytes of UTF-8, yours alone; NULL: user@host: and 64 random bits
+    const char *holder;  // 1..255 bytes of UTF-8, yours alone; NULL: user@host: and 64 random bits.
+                         // A release that was not confirmed may be carried out until the lease
+                         // ends by itself: this client then waits for that end, but another one
+                         // under the same holder knows nothing of it
     int64_t ttl_ms;      // how long one grant lasts; 0: 10 s, or the cluster's max-ttl if less
     int64_t wait_ms;     // in line; 0: ask once; LH_WAIT_WITHOUT_END
     int64_t patience_ms; // how long to go on without an answer of a quorum; 0: 5000

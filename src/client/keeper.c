@@ -179,6 +179,7 @@ static void release_ended(struct lh_keeper *keeper)
         cause = LH_KEEPER_NO_CAUSE;
     else if (keeper->errand.result == LH_ERRAND_LOST)
         cause = LH_KEEPER_BY_OTHER;
+    keeper->let_go = cause != LH_KEEPER_BY_QUORUM;
     add_event(keeper, LH_KEEPER_WAS_RELEASED, cause,
               cause == LH_KEEPER_NO_CAUSE ? "" : words_of(keeper));
     end(keeper);
@@ -314,6 +315,7 @@ void lh_keeper_init(struct lh_keeper *keeper, const struct lh_keeper_plan *plan,
     keeper->plan.name = keeper->holding.name;
     keeper->plan.holder = keeper->holding.holder;
     keeper->holding.token = plan->token;
+    keeper->holding.released = plan->released;
     keeper->holding.deadline = LH_NEVER; // of a lease resumed: not known here
     lh_prng_seed_number(&keeper->prng, plan->seed);
     lh_stream_init(&keeper->stream, keeper->out, sizeof keeper->out, keeper->in, sizeof keeper->in,
@@ -348,6 +350,12 @@ void lh_keeper_release(struct lh_keeper *keeper, struct lh_instant now)
     abandon(keeper);
     keeper->phase = LH_KEEPER_RELEASING;
     start(keeper, LH_ERRAND_RELEASE, patience, now);
+}
+
+int64_t lh_keeper_released(const struct lh_keeper *keeper)
+{
+    const struct lh_holding *holding = &keeper->holding;
+    return keeper->let_go || holding->token > holding->released ? 0 : holding->released;
 }
 
 enum lh_keeper_wish lh_keeper_wish(struct lh_keeper *keeper)

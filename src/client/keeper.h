@@ -82,6 +82,7 @@ struct lh_keeper_plan {
     const char *name;
     const char *holder;
     int64_t token;           // resume: of a lease held already; 0: acquire
+    int64_t released;        // lh_keeper_released of the same name and holder before; or 0
     struct lh_duration ttl;  // 0: the daemon's default
     struct lh_duration wait; // in line; INT64_MAX: without end
     struct lh_duration patience;
@@ -100,6 +101,7 @@ struct lh_keeper {
     bool errand_runs;
     bool granted;     // ever
     bool told_danger; // since the last grant
+    bool let_go;      // the release was answered
     enum lh_keeper_link link;
     bool hang_up;    // the connection is to be closed
     size_t endpoint; // of the connection; where the next request goes
@@ -135,6 +137,11 @@ void lh_keeper_interest(struct lh_keeper *keeper, struct lh_instant until);
 
 // The holder has stopped: let go. Of one not granted yet: leave the line. WAS_RELEASED follows.
 void lh_keeper_release(struct lh_keeper *keeper, struct lh_instant now);
+
+// The token of a release that was sent and may still be carried out at any time, because nobody
+// answered it; 0 if there is none. Whoever acquires again under this name and holder says so in the
+// plan: else the lease might be taken up, and that release end it under its holder.
+int64_t lh_keeper_released(const struct lh_keeper *keeper);
 
 // What the driver is to do with the connection, in this order until NOTHING; asking for CONNECT or
 // DISCONNECT again means that it has been begun or done.

@@ -6,7 +6,9 @@
 //     before a byte is sent that depends on it: so a release is known here first (P6);
 //   - callbacks run in lh_client_dispatch only, and may close or release any lease: what is closed
 //     meanwhile is freed at the end of it;
-//   - the timer only wakes; every decision reads the clock anew.
+//   - the timer only wakes; every decision reads the clock anew;
+//   - a release that nobody answered is remembered for whoever acquires again under the holder that
+//     the application chose: that closed lease is freed when a new one has taken the memory over.
 #include "leasehold/client.h"
 
 #include <errno.h>
@@ -33,7 +35,8 @@ struct lh_lease {
     struct lh_lease *next;
     int fd;
     bool connecting;
-    bool closed; // to be freed at the end of the dispatch
+    bool closed;     // to be freed at the end of the dispatch
+    bool own_holder; // the application chose it, and may use it again
     uint32_t watched;
     _Atomic int64_t deadline_ns;
     _Atomic int64_t token;
@@ -297,12 +300,33 @@ static void deliver(struct lh_lease *lease)
 
 // --- the dispatch ---
 
+static bool remembers(const struct lh_lease *lease)
+{
+    return lease->own_holder && lh_keeper_released(&lease->keeper) > 0;
+}
+
+// What is remembered of earlier leases under this name and holder; they need not any more.
+static int64_t take_over_released(struct lh_client *client, const char *name, const char *holder)
+{
+    int64_t released = 0;
+    for (struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
+        const struct lh_holding *holding = &lease->keeper.holding;
+        if (!remembers(lease) || strcmp(holding->name, name) != 0 ||
+            strcmp(holding->holder, holder) != 0)
+            continue;
+        if (lh_keeper_released(&lease->keeper) > released)
+            released = lh_keeper_released(&lease->keeper);
+        lease->own_holder = false;
+    }
+    return released;
+}
+
 static void free_closed(struct lh_client *client)
 {
     struct lh_lease **link = &client->leases;
     while (*link != NULL) {
         struct lh_lease *lease = *link;
-        if (!lease->closed) {
+        if (!lease->closed || remembers(lease)) {
             link = &lease->next;
             continue;
         }
@@ -316,6 +340,8 @@ static void arm(struct lh_client *client)
 {
     struct lh_instant wake = LH_NEVER;
     for (struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
+        if (lease->closed)
+            continue;
         wake = lh_earlier(wake, lh_keeper_wake_at(&lease->keeper));
         if (lease->keeper.event_count > 0)
             wake = LH_PAST;
@@ -399,7 +425,10 @@ static enum lh_return open_lease(struct lh_client *client, const char *name, int
         .endpoint = client->endpoint,
         .seed = lh_random_bits(),
     };
+    if (options.holder != NULL)
+        plan.released = take_over_released(client, name, options.holder);
     lease->client = client;
+    lease->own_holder = options.holder != NULL;
     lease->fd = -1;
     lease->pulse_ms = options.pulse_ms;
     lease->on_event = options.on_event;

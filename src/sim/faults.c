@@ -98,7 +98,7 @@ static void drift(struct lh_sim *sim)
     if (index < sim->settings.nodes)
         lh_sim_node_bend(&sim->nodes[index], rate_ppm);
     else
-        lh_sim_clock_bend(&sim->clients[index - sim->settings.nodes].clock, sim->now, rate_ppm);
+        lh_sim_client_bend(&sim->clients[index - sim->settings.nodes], sim, rate_ppm);
 }
 
 static void cut(struct lh_sim *sim)

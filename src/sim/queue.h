@@ -17,6 +17,7 @@ enum lh_sim_event_kind {
     LH_SIM_TO_CLIENT, // bytes of a node
     LH_SIM_RESET,     // a client's connection has ended, seen at the client
     LH_SIM_WAKE,      // a client acts
+    LH_SIM_TURN,      // its library's timer
     LH_SIM_STORE,     // a client's write reaches the fenced resource
     LH_SIM_EDGE,      // the oracle looks at a deadline
     LH_SIM_FAULT,     // something goes wrong

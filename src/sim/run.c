@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "client/authority.h"
 #include "sim/world.h"
 
 #define TIMERS_WITHOUT_TIME 1000
@@ -36,8 +37,9 @@ static void note_event(struct lh_sim *sim, const struct lh_sim_event *event)
         [LH_SIM_FLUSH] = "flush",       [LH_SIM_TO_NODE] = "to-node",
         [LH_SIM_GONE] = "gone",         [LH_SIM_TO_CLIENT] = "to-client",
         [LH_SIM_RESET] = "reset",       [LH_SIM_WAKE] = "wake",
-        [LH_SIM_STORE] = "store",       [LH_SIM_EDGE] = "edge",
-        [LH_SIM_FAULT] = "fault-due",   [LH_SIM_START] = "start-due"};
+        [LH_SIM_TURN] = "turn",         [LH_SIM_STORE] = "store",
+        [LH_SIM_EDGE] = "edge",         [LH_SIM_FAULT] = "fault-due",
+        [LH_SIM_START] = "start-due"};
     fold(sim, (uint64_t)sim->now);
     fold(sim, (uint64_t)event->kind << 48 ^ (uint64_t)event->target << 24 ^ event->size);
     if (sim->log != NULL)
@@ -56,7 +58,7 @@ static bool believes(void *context, unsigned who, unsigned name, int64_t true_ns
     }
     const struct lh_sim_client *client = &sim->clients[who - LH_SIM_NODES_MAX];
     struct lh_instant now = {lh_sim_clock_read(&client->clock, true_ns)};
-    return client->name == name && lh_sim_library_valid(&client->library, now);
+    return client->name == name && lh_authority_at(client->deadline, now);
 }
 
 static int64_t ends(void *context, unsigned who, unsigned name)
@@ -66,7 +68,7 @@ static int64_t ends(void *context, unsigned who, unsigned name)
         return lh_sim_clock_when(&sim->nodes[who].clock, sim->nodes[who].until_local_ns[name]);
     const struct lh_sim_client *client = &sim->clients[who - LH_SIM_NODES_MAX];
     return lh_sim_clock_when(&client->clock,
-                             client->name == name ? client->library.deadline.ns : LH_PAST.ns);
+                             client->name == name ? client->deadline.ns : LH_PAST.ns);
 }
 
 static void look(void *context, unsigned who, unsigned name, int64_t true_ns)
@@ -83,6 +85,7 @@ static void dispatch(struct lh_sim *sim, const struct lh_sim_event *event, int64
     switch (event->kind) {
     case LH_SIM_TO_CLIENT:
     case LH_SIM_RESET:
+    case LH_SIM_TURN:
     case LH_SIM_WAKE: lh_sim_client_event(&sim->clients[event->target], sim, event); break;
     case LH_SIM_STORE:
         if (lh_sim_oracle_write(&sim->oracle, event->target, event->token, event->grant))
@@ -156,7 +159,7 @@ static bool everybody_serves(const struct lh_sim *sim)
 static bool probe_granted(const struct lh_sim *sim)
 {
     const struct lh_sim_client *probe = &sim->clients[sim->settings.clients];
-    return probe->library.token != 0 && probe->library.answer.status == LH_ANSWER_GRANTED;
+    return probe->granted;
 }
 
 // The longest quarantine or exclusion, in true time, on the slowest clock.
@@ -194,7 +197,7 @@ static void check_liveness(struct lh_sim *sim)
     for (unsigned name = 0; name < sim->settings.names && !sim->oracle.broken; name++) {
         unsigned node = (unsigned)lh_sim_below(sim, (uint64_t)sim->settings.nodes);
         limit = sim->now + bound;
-        lh_sim_client_probe(sim, node, name, bound / LH_NS_PER_MS);
+        lh_sim_client_probe(sim, node, name, bound);
         while (!sim->oracle.broken && !probe_granted(sim) && step(sim, limit))
             ;
         if (!sim->oracle.broken && !probe_granted(sim)) {

@@ -12,13 +12,14 @@
 #define LH_SIM_WORLD_H
 
 #include "base/prng.h"
+#include "client/keeper.h"
 #include "host/driver.h"
 #include "sim/clock.h"
-#include "sim/library.h"
 #include "sim/oracle.h"
 #include "sim/queue.h"
 #include "sim/run.h"
 #include "sim/settings.h"
+#include "sim/weaken.h"
 
 #define LH_SIM_PAIRS_MAX 16
 #define LH_SIM_WRITES_MAX 64
@@ -64,22 +65,32 @@ struct lh_sim_node {
 };
 
 struct lh_sim_client {
-    struct lh_sim_library library;
     struct lh_sim_clock clock;
     unsigned index, name;
-    bool connected, asking;
-    bool gone;   // it does nothing any more
-    bool probes; // after healing: it only acquires what it is told to
+    unsigned holders;
+    char holder[24];
+    int64_t token;    // of a lease it had and may resume, or 0
+    int64_t released; // of a release of this holder that nobody answered, or 0
+    bool gone;        // it does nothing any more
+    bool probes;      // after healing: it only acquires what it is told to
+    int64_t probe_ns;
+    uint32_t wake; // only the last one counts
+    int64_t paused_until;
+    // the library, with one lease at a time
+    bool keeping;
+    bool granted; // since it began to
+    struct lh_keeper keeper;
+    struct lh_instant deadline; // what lh_lease_valid would compare with the clock
+    uint64_t grant;             // of the lease it holds, for the oracle
+    int64_t turn_at;            // true time of the library's next turn
+    uint32_t turn;              // only the last one counts
+    // its connection
+    bool connected;
+    bool asking; // a question, not the library's
     unsigned node;
     uint32_t node_life;
-    uint32_t life; // counts connections
-    uint32_t wake; // only the last one counts
-    unsigned holders;
-    uint64_t grant; // of the lease it holds, for the oracle
-    int64_t wait_ms;
-    int64_t paused_until;
+    uint32_t life;                    // counts connections
     int64_t to_node_at, to_client_at; // a stream keeps its order
-    unsigned turns, failures;
 };
 
 struct lh_sim {
@@ -152,8 +163,9 @@ void lh_sim_client_init(struct lh_sim *sim, unsigned index);
 void lh_sim_client_event(struct lh_sim_client *client, struct lh_sim *sim,
                          const struct lh_sim_event *event);
 void lh_sim_client_crash(struct lh_sim_client *client, struct lh_sim *sim);
-// The last client asks for `name`, beginning at `node`, until it is granted.
-void lh_sim_client_probe(struct lh_sim *sim, unsigned node, unsigned name, int64_t wait_ms);
+void lh_sim_client_bend(struct lh_sim_client *client, struct lh_sim *sim, int64_t rate_ppm);
+// The last client asks for `name`, beginning behind `node`, until it is granted.
+void lh_sim_client_probe(struct lh_sim *sim, unsigned node, unsigned name, int64_t wait_ns);
 
 // --- faults.c ---
 

@@ -143,7 +143,8 @@ static int64_t wake_ms(struct world *world)
     return (lh_keeper_wake_at(&world->keeper).ns + LH_NS_PER_MS - 1) / LH_NS_PER_MS; // never early
 }
 
-static void begin(struct world *world, int64_t token, struct lh_duration wait, size_t endpoints)
+static void begin_after(struct world *world, int64_t released, int64_t token,
+                        struct lh_duration wait, size_t endpoints)
 {
     memset(world, 0, sizeof *world);
     world->now_ms = 1000;
@@ -151,6 +152,7 @@ static void begin(struct world *world, int64_t token, struct lh_duration wait, s
                    &(struct lh_keeper_plan){.name = "job",
                                             .holder = "me",
                                             .token = token,
+                                            .released = released,
                                             .ttl = lh_ms(10000),
                                             .wait = wait,
                                             .patience = lh_ms(5000),
@@ -158,6 +160,11 @@ static void begin(struct world *world, int64_t token, struct lh_duration wait, s
                                             .seed = 7},
                    now_of(world));
     carry(world);
+}
+
+static void begin(struct world *world, int64_t token, struct lh_duration wait, size_t endpoints)
+{
+    begin_after(world, 0, token, wait, endpoints);
 }
 
 // Granted at 1000, on the node's word that 10 s are left: until 11000.
@@ -626,6 +633,45 @@ static void test_a_grant_in_answer_to_a_release_grants_nothing(void **state)
     assert_int_equal(world.event.cause, LH_KEEPER_NO_CAUSE);
 }
 
+// Found by the simulator: a release that nobody answered is still under way when its holder asks
+// again. The lease that it will end is not taken up, neither where it is nor from elsewhere.
+static void test_a_released_lease_is_not_taken_up_again(void **state)
+{
+    (void)state;
+    struct world world;
+    begin_held(&world, 1);
+    assert_int_equal(lh_keeper_released(&world.keeper), 0);
+    lh_keeper_release(&world.keeper, now_of(&world));
+    carry(&world);
+    assert_int_equal(lh_keeper_released(&world.keeper), 7);
+    at(&world, 6000); // the patience ends
+    assert_true(told(&world, LH_KEEPER_WAS_RELEASED));
+    assert_int_equal(lh_keeper_released(&world.keeper), 7);
+    begin_after(&world, 7, 0, lh_ms(60000), 1);
+    answer(&world, GRANTED(7, 10000));
+    assert_true(told_nothing(&world));
+    at(&world, wake_ms(&world));
+    answer(&world, "status=held token:=7 holder=me node:=2 free-in-ns:=3000000000 until-ns:=0");
+    assert_int_equal(lh_keeper_released(&world.keeper), 7);
+    answer(&world, GRANTED(8, 10000));
+    assert_int_equal(strncmp(world.last, "LEASE ACQUIRE job", 17), 0);
+    assert_true(told(&world, LH_KEEPER_OWNER));
+    assert_true(told(&world, LH_KEEPER_GRANTED));
+    assert_int_equal(world.event.token, 8);
+    assert_int_equal(lh_keeper_released(&world.keeper), 0);
+}
+
+static void test_an_answered_release_is_over(void **state)
+{
+    (void)state;
+    struct world world;
+    begin_held(&world, 1);
+    lh_keeper_release(&world.keeper, now_of(&world));
+    carry(&world);
+    answer(&world, "status=released token:=7");
+    assert_int_equal(lh_keeper_released(&world.keeper), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -652,6 +698,8 @@ int main(void)
         cmocka_unit_test(test_release_leaves_the_line),
         cmocka_unit_test(test_a_grant_in_answer_to_a_release_grants_nothing),
         cmocka_unit_test(test_a_release_in_the_midst_of_a_renewal_goes_over_a_new_connection),
+        cmocka_unit_test(test_a_released_lease_is_not_taken_up_again),
+        cmocka_unit_test(test_an_answered_release_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,30 @@ static void test_a_callback_may_acquire_and_release(void **state)
     fake_stop(&fake);
 }
 
+// The release of the first is still under way when the second asks, and was not answered: the
+// second begins with a lease of its own, though the first object is long closed.
+static void test_a_release_is_remembered(void **state)
+{
+    (void)state;
+    FAKE_START(fake, GRANTED, "silent", GRANTED,
+               "status=granted token:=8 holder=me ttl-ms:=10000 until-ns:=10000000000 rate-ppm:=0 "
+               "node:=1");
+    struct told told = {.count = 0};
+    struct lh_client *client = open_client(fake.path);
+    struct lh_lease *lease = ask(client, &told);
+    wait_for(client, &told, 1);
+    lh_lease_release(lease);
+    lh_lease_close(lease);
+    told = (struct told){.count = 0};
+    lease = ask(client, &told);
+    wait_for(client, &told, 1);
+    assert_int_equal(told.kinds[0], LH_LEASE_GRANTED);
+    assert_int_equal(lh_lease_token(lease), 8);
+    lh_lease_close(lease);
+    lh_client_close(client);
+    fake_stop(&fake);
+}
+
 static void test_nobody_listens_is_told_when_the_patience_ends(void **state)
 {
     (void)state;
@@ -310,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_granted_valid_released),
         cmocka_unit_test(test_a_callback_may_close_its_lease),
         cmocka_unit_test(test_a_callback_may_acquire_and_release),
+        cmocka_unit_test(test_a_release_is_remembered),
         cmocka_unit_test(test_nobody_listens_is_told_when_the_patience_ends),
         cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_every_allocation_may_fail),
