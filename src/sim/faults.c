@@ -1,10 +1,13 @@
 // What goes wrong. Each kind of fault comes again after a span of its own, evenly between nothing
-// and twice the setting, and ends by itself. Two things are never done, because nothing can stand
-// them and the documents say so: more disks are not lost at once than a minority's, and no clock is
-// driven out of its bound unless the settings ask for it.
+// and twice the setting, and ends by itself. Three things are never done, because nothing can stand
+// them and the documents say so: more disks are not lost at once than a minority's, no node is
+// replaced more often than it has generations, and no clock is driven out of its bound unless the
+// settings ask for it.
 #include "sim/world.h"
 
-enum fault { DRIFT, CRASH, STOP, PAUSE, SUSPEND, CUT, DISK_STALL, FAULTS };
+#define GENERATION_LAST 250 // of 255: a start that is cut off may use one up
+
+enum fault { DRIFT, CRASH, STOP, PAUSE, SUSPEND, CUT, DISK_STALL, DISK_FULL, DISK_FAIL, FAULTS };
 
 int64_t lh_sim_span(struct lh_sim *sim, int64_t least_ns, int64_t most_ns)
 {
@@ -41,7 +44,9 @@ static int64_t every(const struct lh_sim *sim, unsigned kind)
                                    [PAUSE] = settings->pause_ns,
                                    [SUSPEND] = settings->suspend_ns,
                                    [CUT] = settings->cut_ns,
-                                   [DISK_STALL] = settings->disk_stall_ns};
+                                   [DISK_STALL] = settings->disk_stall_ns,
+                                   [DISK_FULL] = settings->disk_full_ns,
+                                   [DISK_FAIL] = settings->disk_fail_ns};
     return kind < FAULTS ? spans[kind] : 0;
 }
 
@@ -82,10 +87,12 @@ static void crash(struct lh_sim *sim, struct lh_sim_node *node, bool told)
     if (node->driver == NULL)
         return;
     sim->result.crashes++;
-    lh_sim_node_crash(node, (unsigned)lh_sim_below(sim, node->write_count + 1), told);
+    unsigned durable = (unsigned)lh_sim_below(sim, node->write_count + 1);
+    lh_sim_node_crash(node, lh_sim_node_disk_is(node, LH_SIM_DISK_FULL) ? 0 : durable, told);
     if (lh_sim_chance(sim, sim->settings.reboot_ppm))
         lh_sim_node_reboot(node);
-    if (!node->wiped && memories_missing(sim) < (unsigned)(sim->settings.nodes - 1) / 2 &&
+    if (!node->wiped && node->generation < GENERATION_LAST &&
+        memories_missing(sim) < (unsigned)(sim->settings.nodes - 1) / 2 &&
         lh_sim_chance(sim, sim->settings.wipe_ppm))
         lh_sim_node_wipe(node);
 }
@@ -116,6 +123,13 @@ static void cut(struct lh_sim *sim)
     if (kind == 0)
         sim->cut_until[from][to] = until;
     sim->result.cuts++;
+}
+
+static void trouble_disk(struct lh_sim *sim, struct lh_sim_node *node, enum lh_sim_disk disk)
+{
+    node->disk = disk;
+    node->disk_until = sim->now + some_span(sim);
+    sim->result.stalls += disk == LH_SIM_DISK_STALLED;
 }
 
 static void pause_node(struct lh_sim *sim, bool suspended)
@@ -151,10 +165,9 @@ void lh_sim_fault(struct lh_sim *sim, unsigned kind)
     case PAUSE: pause_node(sim, false); break;
     case SUSPEND: pause_node(sim, true); break;
     case CUT: cut(sim); break;
-    case DISK_STALL:
-        node->disk_until = sim->now + some_span(sim);
-        sim->result.stalls++;
-        break;
+    case DISK_STALL: trouble_disk(sim, node, LH_SIM_DISK_STALLED); break;
+    case DISK_FULL: trouble_disk(sim, node, LH_SIM_DISK_FULL); break;
+    case DISK_FAIL: trouble_disk(sim, node, LH_SIM_DISK_FAILING); break;
     case FAULTS: break;
     }
     again(sim, kind);

@@ -14,6 +14,10 @@
 #include "host/host_internal.h"
 
 #define HELD_AT_MOST (2 * 3600 * LH_NS_PER_S)
+// As src/node/store.c and src/node/daemon.c have it.
+#define RETRY_FIRST_NS (10 * LH_NS_PER_MS)
+#define RETRY_MOST_NS (1 * LH_NS_PER_S)
+#define STORE_PATIENCE (2 * LH_NS_PER_S)
 
 static const struct lh_clock_binding binding = {{1}, 2};
 
@@ -68,7 +72,8 @@ static void world_send(void *context, uint8_t to, struct lh_slice bytes)
 static void begin_write(struct lh_sim_node *node)
 {
     struct lh_sim *sim = node->sim;
-    int64_t from = node->disk_until > sim->now ? node->disk_until : sim->now;
+    int64_t from = lh_sim_node_disk_is(node, LH_SIM_DISK_STALLED) ? node->disk_until : sim->now;
+    node->batch = node->write_count;
     struct lh_sim_event event = {.kind = LH_SIM_WRITTEN, .target = node->index, .life = node->life};
     lh_sim_queue_push(sim->queue, from + sim->settings.disk_ns, &event, NULL, 0);
 }
@@ -89,8 +94,10 @@ static void world_persist(void *context, uint64_t number, const struct lh_host_p
     write->number = number;
     write->count = count;
     memcpy(write->pairs, pairs, count * sizeof pairs[0]);
-    if (node->write_count == 1)
+    if (node->write_count == 1) {
+        node->retry_ns = RETRY_FIRST_NS;
         begin_write(node);
+    }
 }
 
 static void world_reply(void *context, uint32_t session, struct lh_slice bytes, bool close)
@@ -122,8 +129,10 @@ static void on_event(void *context, struct lh_instant now, const struct lh_event
     lh_sim_note(sim, lh_event_name(event->kind), node->index + 1, event->ballot, event->number);
     if (event->kind == LH_EVENT_HALTED)
         sim->result.halts++;
-    if (event->kind == LH_EVENT_ADMITTED)
+    if (event->kind == LH_EVENT_ADMITTED) {
+        node->generation = event->generation;
         lh_sim_weaken_admitted(node, now.ns);
+    }
     if (event->name.size_bytes < 2)
         return;
     unsigned name = (unsigned)(event->name.data[1] - '0');
@@ -228,28 +237,60 @@ static void store(struct lh_sim_node *node, const struct lh_host_pair *pair)
     node->pairs[at] = *pair;
 }
 
-static void apply_write(struct lh_sim_node *node)
+static void write_pairs(struct lh_sim_node *node, unsigned count)
 {
-    for (unsigned i = 0; i < node->writes[0].count; i++)
-        store(node, &node->writes[0].pairs[i]);
-    node->write_count--;
-    memmove(&node->writes[0], &node->writes[1], node->write_count * sizeof node->writes[0]);
+    for (unsigned at = 0; at < count; at++)
+        for (unsigned i = 0; i < node->writes[at].count; i++)
+            store(node, &node->writes[at].pairs[i]);
+}
+
+static void make_durable(struct lh_sim_node *node, unsigned count)
+{
+    write_pairs(node, count);
+    node->write_count -= count;
+    memmove(&node->writes[0], &node->writes[count], node->write_count * sizeof node->writes[0]);
+}
+
+// A commit failed: it is tried again, with whatever was queued behind it. Whether one that failed
+// for an error of the disk counts is unknown.
+static void commit_failed(struct lh_sim_node *node)
+{
+    struct lh_sim *sim = node->sim;
+    struct lh_sim_event event = {.kind = LH_SIM_WRITTEN, .target = node->index, .life = node->life};
+    sim->result.disk_errors++;
+    if (node->disk == LH_SIM_DISK_FAILING && lh_sim_below(sim, 2) == 0)
+        write_pairs(node, node->batch);
+    node->batch = node->write_count;
+    lh_sim_queue_push(sim->queue, sim->now + node->retry_ns + sim->settings.disk_ns, &event, NULL,
+                      0);
+    node->retry_ns = node->retry_ns * 2 < RETRY_MOST_NS ? node->retry_ns * 2 : RETRY_MOST_NS;
 }
 
 static void on_written(struct lh_sim_node *node)
 {
     if (node->write_count == 0)
         return;
-    if (node->disk_until > node->sim->now) { // it failed, and is tried again
+    if (lh_sim_node_disk_is(node, LH_SIM_DISK_STALLED)) {
         begin_write(node);
         return;
     }
-    uint64_t number = node->writes[0].number;
-    apply_write(node);
+    if (node->disk_until > node->sim->now) {
+        commit_failed(node);
+        return;
+    }
+    uint64_t number = node->writes[node->batch - 1].number;
+    make_durable(node, node->batch);
+    node->retry_ns = RETRY_FIRST_NS;
     if (node->write_count > 0)
         begin_write(node);
     lh_driver_persisted(node->driver, number);
     end_turn(node);
+}
+
+// How many of its writes become durable when it ends in order: it waits a little for the disk.
+static unsigned drained(const struct lh_sim_node *node)
+{
+    return node->disk_until > node->sim->now + STORE_PATIENCE ? 0 : node->write_count;
 }
 
 // --- clients ---
@@ -299,7 +340,11 @@ void lh_sim_node_event(struct lh_sim_node *node, const struct lh_sim_event *even
 {
     struct lh_sim *sim = node->sim;
     if (event->kind == LH_SIM_START) {
-        if (node->driver == NULL && event->life == node->life)
+        if (node->driver != NULL || event->life != node->life)
+            return;
+        if (lh_sim_node_disk_is(node, LH_SIM_DISK_FAILING)) // its directory cannot be read
+            lh_sim_queue_push(sim->queue, sim->now + RETRY_MOST_NS, event, NULL, 0);
+        else
             lh_sim_node_start(node);
         return;
     }
@@ -329,7 +374,7 @@ void lh_sim_node_event(struct lh_sim_node *node, const struct lh_sim_event *even
     if (node->wiped && lh_sim_node_serves(node))
         node->wiped = false;
     if (node->driver != NULL && lh_host_halted(lh_driver_host(node->driver)) != NULL)
-        lh_sim_node_crash(node, LH_SIM_WRITES_MAX, true); // the daemon ends, its supervisor waits
+        lh_sim_node_crash(node, drained(node), true); // the daemon ends, its supervisor waits
 }
 
 // --- lives ---
@@ -425,14 +470,13 @@ void lh_sim_node_stop(struct lh_sim_node *node)
     node->saved_size = 0;
     if (node->sim->settings.clean_restart != 0)
         node->saved_size = lh_host_save(host, now, &binding, node->saved, size);
-    lh_sim_node_crash(node, LH_SIM_WRITES_MAX, true);
+    lh_sim_node_crash(node, drained(node), true);
 }
 
 void lh_sim_node_crash(struct lh_sim_node *node, unsigned durable, bool told)
 {
     struct lh_sim *sim = node->sim;
-    for (unsigned i = 0; i < durable && node->write_count > 0; i++)
-        apply_write(node);
+    make_durable(node, durable);
     node->write_count = 0;
     lh_driver_clear(node->driver);
     node->driver = NULL;

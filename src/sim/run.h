@@ -30,7 +30,8 @@ enum lh_sim_verdict {
     X(halts, "halts")                                                                              \
     X(pauses, "pauses")                                                                            \
     X(cuts, "cuts")                                                                                \
-    X(stalls, "stalls")
+    X(stalls, "stalls")                                                                            \
+    X(disk_errors, "disk-errors")
 
 struct lh_sim_result {
     uint64_t seed;

@@ -112,6 +112,8 @@ static void draw_faults(struct lh_sim_settings *settings, struct lh_prng *prng)
     settings->client_release_ppm = ONE_OF(prng, 10000, 100000, 300000);
     settings->client_rest_ppm = ONE_OF(prng, 0, 20000, 100000);
     settings->wait_ppm = ONE_OF(prng, 300000, 700000, 1000000);
+    settings->disk_full_ns = perhaps(prng, unit * ONE_OF(prng, 4, 20));
+    settings->disk_fail_ns = perhaps(prng, unit * ONE_OF(prng, 4, 20));
 }
 
 void lh_sim_settings_draw(struct lh_sim_settings *settings, uint64_t seed, int64_t duration_ns,

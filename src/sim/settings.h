@@ -43,7 +43,9 @@
     X(pause_ns, "pause-every", SPAN, "a node stands still while time runs")                        \
     X(suspend_ns, "suspend-every", SPAN, "the same, and what comes meanwhile is lost")             \
     X(cut_ns, "cut-every", SPAN, "a link is cut in one direction, or a node cut off")              \
-    X(disk_stall_ns, "disk-stall-every", SPAN, "a disk stands still, is full or fails")            \
+    X(disk_stall_ns, "disk-stall-every", SPAN, "a disk stands still")                              \
+    X(disk_full_ns, "disk-full-every", SPAN, "a disk is full")                                     \
+    X(disk_fail_ns, "disk-fail-every", SPAN, "a disk fails: what was written may count or not")    \
     X(span_ns, "span", SPAN, "how long such a thing lasts, at most")                               \
     X(client_crash_ppm, "client-crash", CHANCE, "of what a holder does: it crashes")               \
     X(client_hang_ppm, "client-hang", CHANCE, "it stands still")                                   \

@@ -33,6 +33,8 @@ struct lh_sim_write {
     struct lh_host_pair pairs[LH_HOST_PAIRS_MAX];
 };
 
+enum lh_sim_disk { LH_SIM_DISK_STALLED, LH_SIM_DISK_FULL, LH_SIM_DISK_FAILING };
+
 struct lh_sim_node {
     struct lh_sim *sim;
     unsigned index;
@@ -45,15 +47,19 @@ struct lh_sim_node {
     int64_t turn_local_ns; // what it read last; for the canary that goes by it
     int64_t timer_at;      // true time at which its driver wants to be called
     int64_t paused_until;
-    bool suspended; // and nothing that is sent meanwhile reaches it
-    bool wiped;     // and has not served since
+    bool suspended;     // and nothing that is sent meanwhile reaches it
+    bool wiped;         // and has not served since
+    uint8_t generation; // as last admitted
     bool flush_due;
     // its disk
     unsigned pair_count, write_count;
     struct lh_host_pair pairs[LH_SIM_PAIRS_MAX];
     struct lh_sim_write writes[LH_SIM_WRITES_MAX];
-    int64_t disk_until; // it stands still
-    uint8_t *saved;     // F4
+    unsigned batch;        // the first of its writes that the commit under way makes durable
+    int64_t retry_ns;      // before a commit that failed is tried again
+    enum lh_sim_disk disk; // what is wrong with it ..
+    int64_t disk_until;    // .. before this time
+    uint8_t *saved;        // F4
     size_t saved_size;
     // who is connected
     uint32_t sessions[LH_SIM_SESSIONS_MAX]; // client + 1
@@ -149,6 +155,11 @@ void lh_sim_node_timer(struct lh_sim_node *node);
 void lh_sim_node_event(struct lh_sim_node *node, const struct lh_sim_event *event);
 bool lh_sim_node_serves(const struct lh_sim_node *node);
 void lh_sim_node_close(struct lh_sim_node *node);
+
+static inline bool lh_sim_node_disk_is(const struct lh_sim_node *node, enum lh_sim_disk disk)
+{
+    return node->disk_until > node->sim->now && node->disk == disk;
+}
 
 static inline int64_t lh_sim_node_timer_at(const struct lh_sim_node *node)
 {
