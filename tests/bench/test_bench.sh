@@ -41,9 +41,10 @@ refused() {
     ! bench/run --json "$1" >"$scratch/out" 2>"$scratch/err" && grep -qF -- "$2" "$scratch/err"
 }
 
-echo 1..7
+echo 1..9
 bench latency 12
 bench takeover 10
 bench leases 7
+bench clients 21
 refused no-such 'there is no bench/bench_no-such'
 verdict $? 'a benchmark that is not there is an error'
