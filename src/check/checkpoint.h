@@ -16,6 +16,7 @@ struct lh_checkpoint {
     uint64_t generated;
     struct lh_search_counts unreduced;
     uint32_t depth;
+    bool conform; // all steps so far were compared with the shipped code
 };
 
 // Writes beside the old file and renames, so that one of the two is always whole.

@@ -69,7 +69,7 @@ static void print_string(const char *text)
 static void print_json_constants(const struct lh_check_config *config)
 {
     const char *name;
-    char value[64];
+    char value[LH_CHECK_VALUE_SIZE];
     char weakened[128];
     lh_check_config_weakened(config, weakened, sizeof weakened);
     printf("\"symmetry\":%s,\"weaken\":", config->symmetry ? "true" : "false");
@@ -114,13 +114,17 @@ static void list_text(const struct lh_check_row *row)
            row->config.symmetry ? ", symmetry" : "", row->quick ? ", quick" : "");
 }
 
-static int list_rows(bool json)
+// The rows that are named, or all.
+static int list_rows(const struct lh_check_options *options)
 {
-    for (size_t i = 0; i < lh_check_row_count(); i++) {
-        if (json)
-            list_json(lh_check_row_at(i));
+    const size_t count = options->job_count != 0 ? options->job_count : lh_check_row_count();
+    for (size_t i = 0; i < count; i++) {
+        const struct lh_check_row *row =
+            options->job_count != 0 ? options->jobs[i].row : lh_check_row_at(i);
+        if (options->json)
+            list_json(row);
         else
-            list_text(lh_check_row_at(i));
+            list_text(row);
     }
     return EXIT_AS_EXPECTED;
 }
@@ -148,8 +152,8 @@ static void list_module_text(enum lh_check_module module)
     lh_check_config_default(&config, module);
     for (size_t i = 0; lh_check_module_constant(module, i, &name, range); i++) {
         const char *given;
-        char value[64] = "";
-        char line[128];
+        char value[LH_CHECK_VALUE_SIZE] = "";
+        char line[256];
         for (size_t j = 0; lh_check_config_constant(&config, j, &given, value); j++) {
             if (strcmp(given, name) == 0)
                 break;
@@ -360,9 +364,9 @@ int lh_check_command(int argc, char **argv)
     } else if (options.list_module) {
         worst = list_module(options.module, options.json);
     } else if (options.list) {
-        worst = list_rows(options.json);
+        worst = list_rows(&options);
     } else {
-        for (size_t i = 0; i < options.job_count; i++) {
+        for (size_t i = 0; i < options.job_count && !lh_search_interrupted(); i++) {
             const int code = run_job(&options, &options.jobs[i]);
             if (worst == EXIT_AS_EXPECTED || code == EXIT_VIOLATION)
                 worst = code;

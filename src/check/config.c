@@ -159,7 +159,8 @@ static bool parse_number(const char *text, const struct constant *constant, uint
 {
     char *end = NULL;
     const long value = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < constant->min || value > constant->max) {
+    if (*text < '0' || *text > '9' || *end != '\0' || value < constant->min ||
+        value > constant->max) {
         snprintf(error, LH_CHECK_ERROR_SIZE, "%s=%s: give a whole number from %d to %d",
                  constant->name, text, constant->min, constant->max);
         return false;
@@ -487,7 +488,7 @@ bool lh_check_config_validate(const struct lh_check_config *config,
 }
 
 // "1,3" for the bits 0 and 2.
-static void print_list(uint32_t set, char ret_value[64])
+static void print_list(uint32_t set, char ret_value[LH_CHECK_VALUE_SIZE])
 {
     size_t used = 0;
     for (unsigned i = 0; i < 8; i++) {
@@ -499,11 +500,11 @@ static void print_list(uint32_t set, char ret_value[64])
     }
     ret_value[used] = '\0';
     if (used == 0)
-        snprintf(ret_value, 64, "none");
+        snprintf(ret_value, LH_CHECK_VALUE_SIZE, "none");
 }
 
 bool lh_check_config_constant(const struct lh_check_config *config, size_t index,
-                              const char **ret_name, char ret_value[64])
+                              const char **ret_name, char ret_value[LH_CHECK_VALUE_SIZE])
 {
     const char *base = (const char *)config;
     for (size_t i = 0; i < CONSTANT_COUNT; i++) {
@@ -518,17 +519,18 @@ bool lh_check_config_constant(const struct lh_check_config *config, size_t index
         *ret_name = constant->name;
         switch (constant->kind) {
         case KIND_NUMBER:
-            snprintf(ret_value, 64, "%d", *(const uint8_t *)(base + constant->offset));
+            snprintf(ret_value, LH_CHECK_VALUE_SIZE, "%d",
+                     *(const uint8_t *)(base + constant->offset));
             break;
         case KIND_FLAG:
-            snprintf(ret_value, 64, "%s",
+            snprintf(ret_value, LH_CHECK_VALUE_SIZE, "%s",
                      *(const bool *)(base + constant->offset) ? "true" : "false");
             break;
         case KIND_ACCEPTORS: print_list(config->crashable_acceptors & 31u, ret_value); break;
         case KIND_DURATIONS: print_list(config->durations, ret_value); break;
         case KIND_QUORUMS: {
             size_t used = 0;
-            for (unsigned q = 0; q < config->quorum_count && used + 8 < 64; q++) {
+            for (unsigned q = 0; q < config->quorum_count && used + 8 < LH_CHECK_VALUE_SIZE; q++) {
                 if (q != 0)
                     ret_value[used++] = ',';
                 print_set(config->quorums[q], ret_value + used, 8);

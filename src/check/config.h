@@ -17,6 +17,7 @@ enum {
     LH_CHECK_MAX_NETWORK = 32,
     LH_CHECK_VALUES = 32, // every variable of a module stays below this
     LH_CHECK_ERROR_SIZE = 640,
+    LH_CHECK_VALUE_SIZE = 192, // a value as text: all quorums, of all acceptors
 };
 
 enum lh_check_module {
@@ -132,7 +133,7 @@ bool lh_check_module_parse(const char *text, enum lh_check_module *ret_module);
 // The constants of a configuration, one after another: name and value as lh_check_config_set takes
 // them. Returns false behind the last one.
 bool lh_check_config_constant(const struct lh_check_config *config, size_t index,
-                              const char **ret_name, char ret_value[64]);
+                              const char **ret_name, char ret_value[LH_CHECK_VALUE_SIZE]);
 
 // What a module takes: the name and the range of a constant, the name of a rule. False or NULL
 // behind the last one.

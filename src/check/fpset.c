@@ -369,19 +369,19 @@ struct header {
     uint64_t spill_count;
 };
 
-bool lh_fpset_save(const struct lh_fpset *set, FILE *file)
+bool lh_fpset_save(const struct lh_fpset *set, struct lh_summed_file *file)
 {
     const struct header header = {
         .buckets = set->buckets, .bits = set->bits, .spill_count = set->spill_count};
-    return fwrite(&header, sizeof header, 1, file) == 1 &&
-           fwrite(set->lines, set->mapped_bytes, 1, file) == 1 &&
-           fwrite(set->spill, sizeof *set->spill, set->spill_capacity, file) == set->spill_capacity;
+    return lh_summed_write(file, &header, sizeof header) &&
+           lh_summed_write(file, set->lines, set->mapped_bytes) &&
+           lh_summed_write(file, set->spill, set->spill_capacity * sizeof *set->spill);
 }
 
-bool lh_fpset_load(struct lh_fpset *set, FILE *file)
+bool lh_fpset_load(struct lh_fpset *set, struct lh_summed_file *file)
 {
     struct header header;
-    if (fread(&header, sizeof header, 1, file) != 1 || header.buckets < 2 ||
+    if (!lh_summed_read(file, &header, sizeof header) || header.buckets < 2 ||
         header.buckets > UINT32_MAX || header.bits > lh_fpset_bits_for(header.buckets) ||
         header.bits < REST_BITS)
         return false;
@@ -390,8 +390,8 @@ bool lh_fpset_load(struct lh_fpset *set, FILE *file)
     if (!map_set(set, header.buckets))
         return false;
     set->spill_count = header.spill_count;
-    if (fread(set->lines, set->mapped_bytes, 1, file) == 1 &&
-        fread(set->spill, sizeof *set->spill, set->spill_capacity, file) == set->spill_capacity)
+    if (lh_summed_read(file, set->lines, set->mapped_bytes) &&
+        lh_summed_read(file, set->spill, set->spill_capacity * sizeof *set->spill))
         return true;
     lh_fpset_close(set);
     return false;

@@ -14,9 +14,9 @@
 #define LH_CHECK_FPSET_H
 
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "check/layout.h"
+#include "check/summed_file.h"
 
 struct lh_fpset {
     uint8_t *lines;
@@ -56,8 +56,8 @@ bool lh_fpset_contains(const struct lh_fpset *set, struct lh_fp fp);
 bool lh_fpset_grow(struct lh_fpset *set, uint64_t buckets);
 
 // The set as bytes, and back. The file holds nothing that depends on the machine's memory layout.
-bool lh_fpset_save(const struct lh_fpset *set, FILE *file);
-bool lh_fpset_load(struct lh_fpset *set, FILE *file);
+bool lh_fpset_save(const struct lh_fpset *set, struct lh_summed_file *file);
+bool lh_fpset_load(struct lh_fpset *set, struct lh_summed_file *file);
 
 // Brings the bucket of a fingerprint into the cache.
 static inline void lh_fpset_prefetch(const struct lh_fpset *set, struct lh_fp fp)

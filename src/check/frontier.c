@@ -189,11 +189,11 @@ void lh_frontier_clear(struct lh_frontier *frontier)
         return; // the next level overwrites it from the start
 }
 
-bool lh_frontier_save(struct lh_frontier *frontier, FILE *file)
+bool lh_frontier_save(struct lh_frontier *frontier, struct lh_summed_file *file)
 {
     const uint32_t begin = atomic_load(&frontier->next);
     const uint64_t count = frontier->segment_count > begin ? frontier->segment_count - begin : 0;
-    if (fwrite(&count, sizeof count, 1, file) != 1)
+    if (!lh_summed_write(file, &count, sizeof count))
         return false;
     uint8_t *buffer = lh_frontier_buffer(frontier);
     bool saved = buffer != NULL;
@@ -205,24 +205,24 @@ bool lh_frontier_save(struct lh_frontier *frontier, FILE *file)
             saved = read_all(frontier->file, buffer, bytes, segment->offset);
             states = buffer;
         }
-        saved = saved && fwrite(&segment->count, sizeof segment->count, 1, file) == 1 &&
-                fwrite(states, 1, bytes, file) == bytes;
+        saved = saved && lh_summed_write(file, &segment->count, sizeof segment->count) &&
+                lh_summed_write(file, states, bytes);
     }
     free(buffer);
     return saved;
 }
 
-bool lh_frontier_load(struct lh_frontier *frontier, FILE *file)
+bool lh_frontier_load(struct lh_frontier *frontier, struct lh_summed_file *file)
 {
     uint64_t count;
-    if (fread(&count, sizeof count, 1, file) != 1)
+    if (!lh_summed_read(file, &count, sizeof count))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t states;
         uint8_t *buffer = lh_frontier_buffer(frontier);
-        if (buffer == NULL || fread(&states, sizeof states, 1, file) != 1 || states == 0 ||
+        if (buffer == NULL || !lh_summed_read(file, &states, sizeof states) || states == 0 ||
             states > frontier->segment_states ||
-            fread(buffer, frontier->state_bytes, states, file) != states) {
+            !lh_summed_read(file, buffer, (size_t)states * frontier->state_bytes)) {
             free(buffer);
             return false;
         }

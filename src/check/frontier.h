@@ -9,7 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "check/summed_file.h"
 
 enum { LH_SEGMENT_BYTES = 1 << 18 };
 
@@ -72,7 +73,7 @@ bool lh_frontier_is_read(const struct lh_frontier *frontier);
 void lh_frontier_clear(struct lh_frontier *frontier);
 
 // The states not yet taken, and back.
-bool lh_frontier_save(struct lh_frontier *frontier, FILE *file);
-bool lh_frontier_load(struct lh_frontier *frontier, FILE *file);
+bool lh_frontier_save(struct lh_frontier *frontier, struct lh_summed_file *file);
+bool lh_frontier_load(struct lh_frontier *frontier, struct lh_summed_file *file);
 
 #endif

@@ -20,9 +20,15 @@ struct parser {
     bool symmetry;
     bool no_symmetry;
     bool closed;
-    bool changed; // --set, --weaken or --symmetry: the recorded counts no longer apply
+    uint32_t given; // bit per option_kind
+    bool changed;   // --set, --weaken or --symmetry: the recorded counts no longer apply
     const char *module;
 };
+
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
 
 // `value`: what was typed, or NULL.
 static bool complain(struct parser *parser, const char *value, const char *remedy)
@@ -38,7 +44,7 @@ static bool parse_size(const char *text, uint64_t *ret_bytes)
     char *end = NULL;
     const double value = strtod(text, &end);
     double factor = 1;
-    if (end == text || !(value > 0))
+    if (!is_digit(*text) || !(value > 0))
         return false;
     switch (toupper((unsigned char)*end)) {
     case 'K': factor = 1024; break;
@@ -62,7 +68,7 @@ static bool parse_count(const char *text, uint32_t max, uint32_t *ret_count)
 {
     char *end = NULL;
     const long value = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < 1 || value > (long)max)
+    if (!is_digit(*text) || *end != '\0' || value < 1 || value > (long)max)
         return false;
     *ret_count = (uint32_t)value;
     return true;
@@ -74,7 +80,7 @@ static bool parse_seconds(const char *text, uint32_t *ret_seconds)
     char *end = NULL;
     const long value = strtol(text, &end, 10);
     long factor = 1;
-    if (end == text || value < 1)
+    if (!is_digit(*text) || value < 1)
         return false;
     if (*end == 'm' || *end == 'h')
         factor = *end == 'm' ? 60 : 3600;
@@ -171,7 +177,8 @@ static bool read_option(struct parser *parser, int *index, enum option_kind *ret
     return complain(parser, argument, "there is no such option; leasehold check --help shows them");
 }
 
-// The directory is there and the file, if there is one, is a file: asked before hours of search.
+// The directory is there and the file, if there is one, is a file (a device would be replaced by
+// one): asked before hours of search.
 static bool can_be_written(const char *path)
 {
     char directory[4096];
@@ -183,8 +190,14 @@ static bool can_be_written(const char *path)
     memcpy(directory, path, length);
     directory[length] = '\0';
     if (stat(path, &status) == 0)
-        return !S_ISDIR(status.st_mode) && access(path, W_OK) == 0;
+        return S_ISREG(status.st_mode) && access(path, W_OK) == 0;
     return access(length == 0 ? "." : directory, W_OK) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK) == 0;
 }
 
 static bool apply_value(struct parser *parser, enum option_kind kind, const char *value)
@@ -215,8 +228,18 @@ static bool apply_value(struct parser *parser, enum option_kind kind, const char
         if (!parse_seconds(value, &search->time_limit_seconds))
             return complain(parser, value, "--time takes a time, as in 90s, 15m or 2h");
         return true;
-    case OPT_SPILL: search->spill_directory = value; return true;
-    case OPT_CHECKPOINT: search->checkpoint = value; return true;
+    case OPT_SPILL:
+        if (!is_directory(value))
+            return complain(parser, value, "--spill takes a directory that can be written to");
+        search->spill_directory = value;
+        return true;
+    case OPT_CHECKPOINT:
+        if (!can_be_written(value))
+            return complain(parser, value,
+                            "--checkpoint: nothing can be written there: name a file in a "
+                            "directory that is there");
+        search->checkpoint = value;
+        return true;
     case OPT_RESUME: search->resume = value; return true;
     case OPT_TRACE: {
         const char *dot = strrchr(value, '.');
@@ -237,6 +260,10 @@ static bool add_job(struct parser *parser, const struct lh_check_config *config,
                     const struct lh_check_row *row)
 {
     struct lh_check_options *options = parser->options;
+    for (size_t i = 0; i < options->job_count; i++) {
+        if (row != NULL && options->jobs[i].row == row)
+            return true; // named twice, run once
+    }
     struct lh_check_job *jobs =
         realloc(options->jobs, (options->job_count + 1) * sizeof(struct lh_check_job));
     if (jobs == NULL)
@@ -265,6 +292,10 @@ static bool read_arguments(struct parser *parser)
         }
         if (!read_option(parser, &i, &kind, &value))
             return false;
+        if (kind >= OPT_WITH_VALUE && kind != OPT_SET && kind != OPT_WEAKEN &&
+            (parser->given & 1u << kind) != 0)
+            return complain(parser, value, "this option is given twice");
+        parser->given |= 1u << kind;
         switch (kind) {
         case OPT_ALL: parser->all = true; break;
         case OPT_QUICK: parser->quick = true; break;
@@ -325,15 +356,33 @@ static bool choose_jobs(struct parser *parser)
     return true;
 }
 
+// Whether an option before argv[end] sets the same constant.
+static bool is_set_before(struct parser *parser, int end, const char *assignment)
+{
+    const size_t length = strcspn(assignment, "=");
+    for (int i = 1; i < end; i++) {
+        enum option_kind kind;
+        const char *value;
+        if (parser->argv[i][0] == '-' && read_option(parser, &i, &kind, &value) &&
+            kind == OPT_SET && strcspn(value, "=") == length &&
+            strncmp(value, assignment, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool apply_constants(struct parser *parser, struct lh_check_config *config)
 {
     for (int i = 1; i < parser->argc; i++) {
         enum option_kind kind;
         const char *value;
+        const int at = i;
         if (parser->argv[i][0] != '-')
             continue;
         if (!read_option(parser, &i, &kind, &value))
             return false;
+        if (kind == OPT_SET && is_set_before(parser, at, value))
+            return complain(parser, value, "--set: this constant is given twice");
         if (kind == OPT_SET && !lh_check_config_set(config, value, parser->error))
             return false;
         if (kind == OPT_WEAKEN && !lh_check_config_weaken(config, value, parser->error))
@@ -379,6 +428,8 @@ bool lh_check_options_parse(struct lh_check_options *options, int argc, char **a
     struct parser parser = {.options = options, .argc = argc, .argv = argv, .error = ret_error};
     if (!read_arguments(&parser))
         return false;
+    if (parser.symmetry && parser.no_symmetry)
+        return complain(&parser, "--no-symmetry", "--symmetry is given, too: leave one out");
     if (parser.closed) {
         if (parser.module != NULL && strcmp(parser.module, "lease") != 0)
             return complain(&parser, parser.module,

@@ -304,6 +304,10 @@ bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_
             wrong = "no memory left";
     }
     recording->nodes &= ~UINT64_C(1);
+    if (wrong == NULL && ferror(stream)) {
+        number++;
+        wrong = "cannot be read";
+    }
     if (wrong != NULL)
         snprintf(ret_error, error_size, "%s:%u: %s", path, number, wrong);
     fclose(stream);

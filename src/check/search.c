@@ -23,6 +23,11 @@ static void on_signal(int signal_number)
     interrupted = 1;
 }
 
+bool lh_search_interrupted(void)
+{
+    return interrupted != 0;
+}
+
 static double seconds_of(clockid_t clock)
 {
     struct timespec now;
@@ -90,7 +95,7 @@ static bool gather_frontiers(struct lh_search *search)
     return !atomic_load(&search->failed);
 }
 
-static void save_checkpoint(struct lh_search *search)
+static bool save_checkpoint(struct lh_search *search)
 {
     const struct lh_checkpoint checkpoint = {.model = search->model,
                                              .set = &search->set,
@@ -99,13 +104,17 @@ static void save_checkpoint(struct lh_search *search)
                                              .distinct = atomic_load(&search->distinct),
                                              .generated = search->generated,
                                              .unreduced = search->unreduced,
-                                             .depth = search->depth};
+                                             .depth = search->depth,
+                                             .conform = search->options->conform};
+    bool saved = false;
     if (!gather_frontiers(search))
         lh_search_fail(search, "the machine has no more memory");
-    else if (!lh_checkpoint_save(&checkpoint, search->options->checkpoint))
-        fprintf(stderr, "leasehold check: %s could not be written: the search goes on without it\n",
-                search->options->checkpoint);
+    else
+        saved = lh_checkpoint_save(&checkpoint, search->options->checkpoint);
+    if (!saved)
+        fprintf(stderr, "leasehold check: %s could not be written\n", search->options->checkpoint);
     search->last_checkpoint = seconds_now();
+    return saved;
 }
 
 static bool load_checkpoint(struct lh_search *search)
@@ -113,8 +122,11 @@ static bool load_checkpoint(struct lh_search *search)
     struct lh_checkpoint checkpoint = {.model = search->model,
                                        .set = &search->set,
                                        .present = search->present,
-                                       .next = search->next};
+                                       .next = search->next,
+                                       .conform = search->options->conform};
     const char *wrong = lh_checkpoint_load(&checkpoint, search->options->resume);
+    if (wrong == NULL && lh_search_memory_used(search) > search->options->memory_bytes)
+        wrong = "the memory limit is below what the checkpoint holds: raise --memory";
     if (wrong != NULL) {
         lh_search_fail(search, wrong);
         return false;
@@ -130,7 +142,7 @@ static bool load_checkpoint(struct lh_search *search)
 static void give_up(struct lh_search *search, const char *reason)
 {
     if (search->options->checkpoint != NULL && is_drained(search))
-        save_checkpoint(search);
+        (void)save_checkpoint(search);
     lh_search_fail(search, reason);
 }
 
@@ -187,14 +199,16 @@ static void pause_search(struct lh_search *search)
 {
     const struct lh_search_options *options = search->options;
     atomic_store(&search->must_pause, false);
-    if (options->checkpoint != NULL)
-        save_checkpoint(search);
+    const bool saved = options->checkpoint != NULL && save_checkpoint(search);
     const bool late = options->time_limit_seconds != 0 &&
                       seconds_now() - search->started > options->time_limit_seconds;
     if (!interrupted && !late)
         return;
     search->done = true;
-    if (options->checkpoint != NULL)
+    if (options->checkpoint != NULL && !saved)
+        lh_search_fail(search, "stopped, and what was done is lost: the checkpoint could not be "
+                               "written");
+    else if (saved)
         lh_search_fail(search, "stopped; --resume with the checkpoint goes on from here");
     else if (interrupted)
         lh_search_fail(search, "interrupted; --checkpoint FILE would have kept what was done");
@@ -241,6 +255,8 @@ static void *run_worker(void *argument)
 {
     struct lh_search_worker *worker = argument;
     struct lh_search *search = worker->search;
+    pthread_mutex_lock(&search->mutex); // until it is known how many threads there are
+    pthread_mutex_unlock(&search->mutex);
     for (;;) {
         pthread_barrier_wait(&search->barrier);
         if (search->done)
@@ -316,20 +332,30 @@ static void close_search(struct lh_search *search)
     lh_fpset_close(&search->set);
 }
 
-// Runs the threads until the search is done. Returns false if threads cannot be made.
-static bool run_threads(struct lh_search *search)
+// Makes the threads but the first, which is this one. Returns how many there are.
+static uint32_t make_threads(struct lh_search *search)
 {
-    if (pthread_barrier_init(&search->barrier, NULL, search->threads) != 0)
-        return false;
-    for (uint32_t i = 1; i < search->threads; i++) {
-        if (pthread_create(&search->workers[i].thread, NULL, run_worker, &search->workers[i]) != 0)
-            abort(); // the others would wait at the barrier for ever
-    }
+    uint32_t made = 1;
+    while (made < search->threads && pthread_create(&search->workers[made].thread, NULL, run_worker,
+                                                    &search->workers[made]) == 0)
+        made++;
+    return made;
+}
+
+// Runs the threads until the search is done.
+static void run_threads(struct lh_search *search)
+{
+    pthread_mutex_lock(&search->mutex);
+    const uint32_t made = make_threads(search);
+    pthread_barrier_init(&search->barrier, NULL, made);
+    search->done = made < search->threads;
+    pthread_mutex_unlock(&search->mutex);
+    if (search->done)
+        lh_search_fail(search, "the machine makes no more threads: lower --threads");
     run_worker(&search->workers[0]);
-    for (uint32_t i = 1; i < search->threads; i++)
+    for (uint32_t i = 1; i < made; i++)
         pthread_join(search->workers[i].thread, NULL);
     pthread_barrier_destroy(&search->barrier);
-    return true;
 }
 
 static void fill_result(const struct lh_search *search, struct lh_search_result *result)

@@ -56,6 +56,9 @@ struct lh_search_result {
 void lh_search_run(const struct lh_model *model, const struct lh_search_options *options,
                    struct lh_search_result *ret_result);
 
+// Whether a signal ended a search of this process.
+bool lh_search_interrupted(void);
+
 // Makes state number `index` (0: the initial one) of a trace and the action that led to it.
 bool lh_search_replay(const struct lh_model *model, const uint8_t *choices, uint32_t index,
                       uint8_t *ret_raw, struct lh_action *ret_action);

@@ -30,6 +30,10 @@ static int check_files(int count, char **paths)
             code = EXIT_USAGE;
         }
     }
+    if (code == EXIT_ALLOWED && recording.count == 0) {
+        fprintf(stderr, "leasehold trace: %s: nothing is recorded there\n", paths[0]);
+        code = EXIT_USAGE;
+    }
     if (code == EXIT_ALLOWED && !lh_recording_finish(&recording)) {
         fprintf(stderr, "leasehold trace: the machine has no memory left\n");
         code = EXIT_USAGE;
@@ -50,9 +54,16 @@ static int check_files(int count, char **paths)
 
 int lh_trace_command(int argc, char **argv)
 {
-    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(help, stdout);
-        return EXIT_ALLOWED;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(help, stdout);
+            return EXIT_ALLOWED;
+        }
+        if (argv[i][0] == '-') {
+            fprintf(stderr, "leasehold trace: %s: there is no such option; a file: ./%s\n", argv[i],
+                    argv[i]);
+            return EXIT_USAGE;
+        }
     }
     if (argc < 3 || strcmp(argv[1], "check") != 0 || argc - 2 > FILES_MOST) {
         fprintf(stderr, "leasehold trace: give check and the files to be checked; see "

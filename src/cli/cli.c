@@ -123,5 +123,7 @@ int lh_cli_main(const char *version, int argc, char **argv)
     const struct lh_command *command = find(word);
     if (command == NULL)
         return unknown(word);
-    return command->run(argc - 1, argv + 1);
+    const int code = command->run(argc - 1, argv + 1);
+    const int written = lh_output_end(word); // what was printed and lost is no success
+    return code != LH_EXIT_OK ? code : written;
 }

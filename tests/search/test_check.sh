@@ -166,8 +166,27 @@ limits() {
     verdict $? 'too little time: incomplete, 75'
     gives 0 "$(counts 10059404 59115853 36)" crash-restart --memory 92M --threads 1 --spill "$scratch" --json
     verdict $? 'a frontier on disk: the numbers of one in memory'
-    gives 75 'made in the directory given to --spill' base --spill "$scratch/nowhere"
+    gives 64 '--spill takes a directory' base --spill "$scratch/nowhere"
     verdict $? 'a directory for the frontier that is not there'
+    (ulimit -s 65536 && ulimit -v 3000000 && gives 75 'lower --threads' renew-release --threads 256)
+    verdict $? 'more threads than the machine makes'
+    $check drift >/dev/full 2>"$scratch/err"
+    [ $? -eq 1 ] && grep -q 'cannot write to standard output' "$scratch/err"
+    verdict $? 'what cannot be written is no success'
+    interrupted
+    verdict $? 'a signal ends the whole list'
+}
+
+# SIGINT while the first of many runs: no other is begun.
+interrupted() {
+    local pid
+    "${program[@]}" crash-restart redeliver-crash retry --json --threads 1 >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    # Until it catches the signal.
+    until [ "$(awk '/^SigCgt/ { print substr($2, 16, 1) }' "/proc/$pid/status")" = 2 ] || ! kill -0 "$pid"; do sleep 0.02; done
+    kill -INT "$pid"
+    wait "$pid"
+    [ $? -eq 75 ] && [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q interrupted "$scratch/err"
 }
 
 # The search is stopped twice, and goes on in a third process.

@@ -76,6 +76,50 @@ static void wrong_arguments_are_named(void **state)
     expect_refused("base --network open", "open: --network takes");
     expect_refused("base --all --trace x.svg", "one configuration at a time");
     expect_refused("base --json=yes", "takes no value");
+    expect_refused("base --threads +2", "+2: --threads takes");
+    expect_refused("base --checkpoint /nowhere/x", "/nowhere/x: --checkpoint: nothing can be");
+    expect_refused("base --checkpoint /dev/null", "/dev/null: --checkpoint: nothing can be");
+    expect_refused("base --checkpoint .", ".: --checkpoint: nothing can be");
+    expect_refused("base --spill /nowhere", "/nowhere: --spill takes a directory");
+    expect_refused("base --spill /dev/null", "/dev/null: --spill takes a directory");
+    expect_refused("base --spill=", "--spill takes a directory");
+}
+
+static void what_contradicts_itself_is_refused(void **state)
+{
+    (void)state;
+    expect_refused("--module lease --set MaxTime=1 --set MaxTime=2", "MaxTime=2: --set: this");
+    expect_refused("--set MaxTime=1 --module lease --set=MaxTime=1", "is given twice");
+    expect_refused("--module lease --module impl", "impl: this option is given twice");
+    expect_refused("base --threads 1 --threads 2", "2: this option is given twice");
+    expect_refused("base --symmetry --no-symmetry", "leave one out");
+    assert_int_equal(run("--module lease --set MaxTime=0 --set Ballots=1 --weaken late-timer "
+                         "--weaken scalar-quorum"),
+                     0);
+}
+
+static size_t lines_of(const char *arguments)
+{
+    static char output[1 << 16];
+    char line[128];
+    char *argv[MAX_ARGUMENTS];
+    size_t lines = 0;
+    snprintf(line, sizeof line, "%s", arguments);
+    const int argc = split(line, argv);
+    assert_int_equal(captured(lh_check_command, argc, argv, output, sizeof output), 0);
+    for (const char *at = output; *at != '\0'; at++)
+        lines += *at == '\n';
+    return lines;
+}
+
+// A configuration that is named twice, by itself or by --quick, is run and listed once.
+static void what_is_named_twice_is_there_once(void **state)
+{
+    (void)state;
+    assert_int_equal(lines_of("drift drift renew-release --json"), 2);
+    assert_int_equal(lines_of("--list drift"), 1);
+    assert_int_equal(lines_of("--list --quick drift"), lines_of("--list --quick"));
+    assert_true(lines_of("--list --quick") < lines_of("--list"));
 }
 
 static void wrong_constants_are_named(void **state)
@@ -83,6 +127,8 @@ static void wrong_constants_are_named(void **state)
     (void)state;
     expect_refused("--module lease --set MaxTime=8", "MaxTime=8: give a whole number from 0 to 7");
     expect_refused("--module lease --set MaxTime=x", "MaxTime=x");
+    expect_refused("--module lease --set MaxTime=+2", "MaxTime=+2: give a whole number");
+    expect_refused("--module lease --set MaxTime=", "MaxTime=: give a whole number");
     expect_refused("--module lease --set Proposers=4", "from 1 to 3");
     expect_refused("--module lease --set Acceptors=6", "from 1 to 5");
     expect_refused("--module lease --set AllowCrash=maybe", "give true or false");
@@ -123,6 +169,28 @@ static void quorums_must_intersect(void **state)
     assert_int_equal(
         run("--module lease --set Proposers=1 --set MaxTime=1 --set Ballots=1 --set Quorums=1,12"),
         0);
+}
+
+// A checkpoint is of a configuration by all that it says: nothing of a long value may be cut off.
+static void a_long_list_of_quorums_is_told_whole(void **state)
+{
+    (void)state;
+    static const char quorums[] =
+        "123,124,125,134,135,145,234,235,245,345,1234,1235,1245,1345,2345,12345,1123,1124,1125";
+    static const char printed[] =
+        "123,124,125,134,135,145,234,235,245,345,1234,1235,1245,1345,2345,12345,123,124,125";
+    struct lh_check_config config;
+    char assignment[256];
+    char error[LH_CHECK_ERROR_SIZE] = "";
+    char value[LH_CHECK_VALUE_SIZE];
+    const char *name = "";
+    lh_check_config_default(&config, LH_CHECK_LEASE);
+    assert_true(lh_check_config_set(&config, "Acceptors=5", error));
+    snprintf(assignment, sizeof assignment, "Quorums=%s", quorums);
+    assert_true(lh_check_config_set(&config, assignment, error));
+    for (size_t i = 0; strcmp(name, "Quorums") != 0; i++)
+        assert_true(lh_check_config_constant(&config, i, &name, value));
+    assert_string_equal(value, printed);
 }
 
 static void exit_codes_tell_the_verdict(void **state)
@@ -197,15 +265,76 @@ static void spilling_and_resuming_change_nothing(void **state)
     unlink(path);
 }
 
+static enum lh_verdict resume(const struct lh_model *model, const char *path, bool conform,
+                              char ret_reason[LH_CHECK_ERROR_SIZE])
+{
+    struct lh_search_result result;
+    const struct lh_search_options options = {
+        .threads = 1, .memory_bytes = 64 << 20, .resume = path, .conform = conform};
+    lh_search_run(model, &options, &result);
+    snprintf(ret_reason, LH_CHECK_ERROR_SIZE, "%s", result.reason);
+    return result.verdict;
+}
+
+// A state that was edited out of a checkpoint would never be missed: any change is refused.
+static void a_checkpoint_that_was_edited_is_refused(void **state)
+{
+    (void)state;
+    struct lh_model model;
+    struct lh_search_result result;
+    const struct lh_check_config config = lh_check_row_find("drift")->config;
+    const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
+    char path[512];
+    char reason[LH_CHECK_ERROR_SIZE];
+    snprintf(path, sizeof path, "%s/check-edited-%d", directory, (int)getpid());
+    assert_true(lh_model_open(&model, &config));
+    const struct lh_search_options options = {
+        .threads = 1, .memory_bytes = 64 << 20, .checkpoint = path}; // after every level
+    lh_search_run(&model, &options, &result);
+    assert_int_equal(resume(&model, path, false, reason), LH_VERDICT_PASS);
+    assert_int_equal(resume(&model, path, true, reason), LH_VERDICT_INCOMPLETE);
+    assert_non_null(strstr(reason, "without --conform"));
+
+    FILE *file = fopen(path, "r+be");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    const long size = ftell(file);
+    for (long at = 0; at < size; at += size / 50) {
+        assert_int_equal(fseek(file, at, SEEK_SET), 0);
+        const int byte = fgetc(file);
+        for (int edited = byte ^ 1;; edited = byte) {
+            assert_int_equal(fseek(file, at, SEEK_SET), 0);
+            fputc(edited, file);
+            assert_int_equal(fflush(file), 0);
+            if (edited == byte)
+                break;
+            if (resume(&model, path, false, reason) != LH_VERDICT_INCOMPLETE || reason[0] == '\0')
+                fail_msg("byte %ld of %ld was edited and nobody noticed", at, size);
+        }
+    }
+    assert_int_equal(resume(&model, path, false, reason), LH_VERDICT_PASS);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    fputc('x', file);
+    fclose(file);
+    assert_int_equal(resume(&model, path, false, reason), LH_VERDICT_INCOMPLETE);
+    assert_non_null(strstr(reason, "damaged"));
+    lh_model_close(&model);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_arguments_are_named),
+        cmocka_unit_test(what_contradicts_itself_is_refused),
+        cmocka_unit_test(what_is_named_twice_is_there_once),
         cmocka_unit_test(wrong_constants_are_named),
+        cmocka_unit_test(a_long_list_of_quorums_is_told_whole),
         cmocka_unit_test(quorums_must_intersect),
         cmocka_unit_test(exit_codes_tell_the_verdict),
         cmocka_unit_test(little_memory_is_incomplete),
         cmocka_unit_test(spilling_and_resuming_change_nothing),
+        cmocka_unit_test(a_checkpoint_that_was_edited_is_refused),
     };
     return cmocka_run_group_tests_name("check_command", tests, NULL, NULL);
 }

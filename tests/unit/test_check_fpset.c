@@ -132,14 +132,14 @@ static void a_file_brings_it_back(void **state)
     put(&set, 0, 2600);
     FILE *file = tmpfile();
     assert_non_null(file);
-    assert_true(lh_fpset_save(&set, file));
+    assert_true(lh_fpset_save(&set, &(struct lh_summed_file){.file = file}));
     rewind(file);
-    assert_true(lh_fpset_load(&again, file));
+    assert_true(lh_fpset_load(&again, &(struct lh_summed_file){.file = file}));
     expect_exactly(&again, 2600);
     lh_fpset_close(&again);
     rewind(file);
     assert_int_equal(ftruncate(fileno(file), 1000), 0);
-    assert_false(lh_fpset_load(&again, file));
+    assert_false(lh_fpset_load(&again, &(struct lh_summed_file){.file = file}));
     fclose(file);
     lh_fpset_close(&set);
 }

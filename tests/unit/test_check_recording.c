@@ -276,6 +276,17 @@ static void the_command_wants_files(void **state)
     char *argv[] = {trace, check, nowhere, NULL};
     assert_int_equal(lh_trace_command(2, argv), 64);
     assert_int_equal(lh_trace_command(3, argv), 64);
+    // What has no event in it was not found to be allowed, and an option is no file.
+    const struct {
+        char argument[16];
+        int code;
+    } others[] = {{".", 64}, {"/dev/null", 64}, {"--json", 64}, {"--help", 0}, {"-h", 0}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char argument[16];
+        memcpy(argument, others[i].argument, sizeof argument);
+        argv[2] = argument;
+        assert_int_equal(lh_trace_command(3, argv), others[i].code);
+    }
 }
 
 int main(void)
