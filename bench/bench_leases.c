@@ -156,7 +156,7 @@ int main(void)
     double empty[2];
     run.tokens = calloc(most, sizeof *run.tokens);
     snprintf(settings, sizeof settings, "max-ttl = 20m\nlog-level = warn\nmax-leases = %llu\n",
-             (unsigned long long)(most + most / 10));
+             (unsigned long long)most * 11 / 10);
     bench_cluster_start(&run.cluster, settings);
     for (int i = 0; i < 2; i++)
         bench_asker_open(&run.askers[i], run.cluster.nodes[i].socket);

@@ -39,11 +39,10 @@ void lh_run_pulse_start(struct lh_run_pulse *pulse, struct lh_instant now)
 void lh_run_pulse_look(struct lh_run_pulse *pulse, struct lh_instant now)
 {
     char bytes[4096];
-    ssize_t size = 0;
     bool beaten = false;
     if (pulse->read_fd < 0)
         return;
-    for (int i = 0; i < 16 && (size = read(pulse->read_fd, bytes, sizeof bytes)) > 0; i++)
+    for (int i = 0; i < 16 && read(pulse->read_fd, bytes, sizeof bytes) > 0; i++)
         beaten = true;
     if (!beaten)
         return;

@@ -8,6 +8,7 @@ bool lh_error_set_list(struct lh_error *error, const char *format, va_list argum
 {
     // The text is built aside: an argument may be the old text of this very error.
     char text[sizeof(error->text)];
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): clang 14 does not see va_start
     const int length = vsnprintf(text, sizeof(text), format, arguments);
     if (length < 0)
         text[0] = '\0';
