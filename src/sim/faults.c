@@ -173,6 +173,40 @@ void lh_sim_fault(struct lh_sim *sim, unsigned kind)
     again(sim, kind);
 }
 
+// What a pause, a stall or a slow stream held back comes now; a late datagram stays late.
+static void let_loose(struct lh_sim *sim)
+{
+    struct lh_sim_queue *held = sim->queue;
+    sim->queue = lh_sim_queue_open();
+    while (lh_sim_queue_next(held) != INT64_MAX) {
+        struct lh_sim_event event;
+        int64_t at = lh_sim_queue_next(held);
+        lh_sim_queue_pop(held, &event);
+        bool loose = event.kind == LH_SIM_WRITTEN || event.kind == LH_SIM_TO_NODE ||
+                     event.kind == LH_SIM_GONE;
+        lh_sim_queue_push(sim->queue, loose ? sim->now : at, &event, event.bytes, event.size);
+        lh_sim_queue_free(held, &event);
+    }
+    lh_sim_queue_close(held);
+}
+
+static int64_t within(int64_t rate_ppm, int64_t most)
+{
+    return rate_ppm > most ? most : rate_ppm < -most ? -most : rate_ppm;
+}
+
+// Liveness is promised to clocks within their bound only.
+static void correct_clocks(struct lh_sim *sim)
+{
+    const int64_t most = sim->settings.rate_ppm;
+    if (sim->settings.clock_ppm <= most)
+        return;
+    for (unsigned i = 0; i < sim->settings.nodes; i++)
+        lh_sim_node_bend(&sim->nodes[i], within(sim->nodes[i].clock.rate_ppm, most));
+    for (unsigned i = 0; i <= sim->settings.clients; i++)
+        lh_sim_client_bend(&sim->clients[i], sim, within(sim->clients[i].clock.rate_ppm, most));
+}
+
 void lh_sim_heal(struct lh_sim *sim)
 {
     sim->healed = true;
@@ -190,4 +224,6 @@ void lh_sim_heal(struct lh_sim *sim)
         sim->clients[i].gone = true;
         lh_sim_client_crash(&sim->clients[i], sim);
     }
+    correct_clocks(sim);
+    let_loose(sim);
 }

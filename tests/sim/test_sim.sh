@@ -32,11 +32,16 @@ gives 3 "both hold" --seeds 1..50 --weaken no-quarantine && replay=$(sed -n '/^r
     found=$(grep -m 1 '^seed' "$scratch/out") && gives 3 "$found" $replay
 verdict $? "what a broken rule does is found, and its replay line shows the same"
 
-# The bound on clock rates is real: at its very ends nothing happens, a twentieth beyond it two hold.
-ends=rate-error=1%,clock-extreme=100%
-gives 0 " 0 failed" --seeds 1..60 --faults $ends,clock-rate=10000 &&
-    gives '[34]' "both hold" --seeds 1..150 --keep-going --faults $ends,clock-rate=10500
+# The bound on clock rates is real, from both sides: up to its very ends nothing happens, beyond it two hold. Healed clocks
+# keep the bound again, so the only failures are of safety.
+rates() { gives "$1" "$2" --seeds 1..150 --keep-going --faults rate-error=1%,clock-extreme=100%,clock-rate="$3"; }
+rates 0 " 0 failed" 9500 && rates 0 " 0 failed" 10000 && rates 3 "both hold" 11000 && rates 3 "both hold" 10500
 verdict $? "clocks at the ends of rate-error are safe, and 5 % beyond it the oracle finds two holders"
+
+# Each of these was blamed although only the simulator still held back a write, or a closed connection, after healing.
+healed() { for seed in "$@"; do gives 0 clean --seed "$seed" --duration 1h || return 1; done; }
+healed 24 777 1899 2001
+verdict $? "what pauses and stalls held back comes when they are healed"
 
 gives 0 '"verdict":"clean"' --seeds 1..3 --json &&
     python3 -c 'import json, sys
