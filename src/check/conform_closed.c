@@ -25,7 +25,17 @@ static bool attempts(const struct lh_closed_trial *trial, uint32_t p)
     return p < trial->config->proposers;
 }
 
-// A1 and, on its promise, P2.
+// P3. Answers of the last attempt are not this one's.
+static void propose(struct lh_closed_trial *trial, uint32_t p, struct lh_conform_proposer *row)
+{
+    if (!lh_conform_propose(&trial->place, row))
+        return;
+    trial->raw[lh_closed_ballot(row->ballot, LH_CB_ACCEPT_SENT)] = 1;
+    trial->raw[lh_closed_ballot(row->ballot, LH_CB_BASE)] = row->base;
+    lh_closed_trial_write_proposer(trial, p, row);
+}
+
+// A1 and, on its promise, P2; under Prompt P3 as well, when it is the last that was needed.
 static struct lh_conform_answer prepare(struct lh_closed_trial *trial, uint32_t a, uint8_t ballot,
                                         struct lh_conform_acceptor *row)
 {
@@ -35,6 +45,8 @@ static struct lh_conform_answer prepare(struct lh_closed_trial *trial, uint32_t 
         struct lh_conform_proposer proposer = lh_closed_trial_read_proposer(trial, p);
         lh_conform_promise(&trial->place, &proposer, (uint8_t)a, ballot, answer.reported);
         lh_closed_trial_write_proposer(trial, p, &proposer);
+        if (trial->config->prompt)
+            propose(trial, p, &proposer);
     }
     return answer;
 }
@@ -230,12 +242,7 @@ static bool send_accept(struct lh_closed_trial *trial, uint32_t p)
     else
         trial->conform->counts.refusals += lh_closed_trial_first_way(trial);
     lh_closed_trial_begin(trial);
-    if (lh_conform_propose(&trial->place, &row)) {
-        trial->raw[lh_closed_ballot(row.ballot, LH_CB_ACCEPT_SENT)] = 1;
-        trial->raw[lh_closed_ballot(row.ballot, LH_CB_BASE)] = row.base;
-        // Answers of the last attempt are not this one's.
-        lh_closed_trial_write_proposer(trial, p, &row);
-    }
+    propose(trial, p, &row);
     return lh_closed_trial_same_state(trial, to);
 }
 
@@ -254,11 +261,6 @@ static bool release(struct lh_closed_trial *trial, uint32_t p, const uint8_t *to
     return lh_closed_trial_same_state(trial, to);
 }
 
-static uint8_t sent_duration(const uint8_t *to, uint8_t ballot, uint32_t variable)
-{
-    return to[lh_closed_ballot(ballot, variable)];
-}
-
 // The steps that a proposer takes of its own accord.
 static bool own_step(struct lh_closed_trial *trial, struct lh_action action, const uint8_t *to)
 {
@@ -274,16 +276,16 @@ static bool own_step(struct lh_closed_trial *trial, struct lh_action action, con
         lh_conform_abandon(&trial->place, &row);
         trial->raw[lh_closed_ballot(row.ballot, LH_CB_RELEASED)] = 1;
     } else if (action.kind == LH_ACT_START_ACQUIRE) {
-        const uint8_t duration = sent_duration(to, action.argument, LH_CB_DURATION);
+        const uint8_t duration = to[lh_closed_ballot(action.argument, LH_CB_DURATION)];
         trial->place.owners[action.argument] = (uint8_t)(p + 1);
         lh_conform_start(&trial->place, &row, action.argument, duration);
         trial->raw[lh_closed_ballot(action.argument, LH_CB_OWNER)] = (uint8_t)(p + 1);
         trial->raw[lh_closed_ballot(action.argument, LH_CB_DURATION)] = duration;
     } else {
-        const uint32_t variable = LH_CB_EXTEND + action.argument - 1u;
-        const uint8_t duration = sent_duration(to, row.held, variable);
+        // From td: what nobody can extend any more, settling forgets.
+        const uint8_t duration = to[lh_closed_proposer(trial->config, p, LH_CP_PENDING)];
         lh_conform_extend(&trial->place, &row, duration, trial->hidden);
-        trial->raw[lh_closed_ballot(row.held, variable)] = duration;
+        trial->raw[lh_closed_ballot(row.held, LH_CB_EXTEND + action.argument - 1u)] = duration;
     }
     lh_closed_trial_write_proposer(trial, p, &row);
     return lh_closed_trial_same_state(trial, to);

@@ -59,6 +59,9 @@ static const struct conforming conforming[] = {
     {.module = LH_CHECK_CLOSED,
      .constants = CLOSED_1_2 "ProposerDurations=1,2 OneRoundRenewal=1",
      .small = true},
+    {.module = LH_CHECK_CLOSED,
+     .constants = CLOSED_2_2 "ProposerDurations=1,2 PromiseFloor=true Prompt=true",
+     .small = true},
     {.module = LH_CHECK_LEASE,
      .constants = LEASE_2_2 "Acceptors=3 MaxTime=0 MaxNetwork=4",
      .differences = LIVE | SPENT,
@@ -70,6 +73,7 @@ static const struct conforming conforming[] = {
     {.row = "renew-release-stale", .differences = LIVE | SPENT | RELEASE},
     {.row = "closed-rules"},
     {.row = "closed-promise-floor"},
+    {.row = "closed-f23"},
 };
 
 // What must not, since the model's rule is weaker than the code's.
