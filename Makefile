@@ -21,6 +21,8 @@ bench:
 	tools/install-packages build bench
 	tools/build bench
 	bench/run
+soak: build
+	build/leasehold sim --seeds $(or $(FROM),1).. --duration 1h
 fuzz:
 	tools/install-packages build test
 	tools/build fuzz
@@ -29,4 +31,4 @@ install: build
 	tools/build install
 clean:
 	rm -rf build
-.PHONY: demo build test lint prove check-all bench fuzz install clean
+.PHONY: demo build test lint prove check-all bench soak fuzz install clean

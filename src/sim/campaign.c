@@ -17,6 +17,13 @@
 
 #define WORKERS_MAX 64
 
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int signal)
+{
+    stop_signal = signal;
+}
+
 _Static_assert(sizeof(struct lh_sim_result) <= PIPE_BUF, "a result is written in one piece");
 
 struct shared {
@@ -72,6 +79,8 @@ static bool begin(struct crew *crew, unsigned worker)
         return false;
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody would read its results
+        signal(SIGINT, SIG_IGN);          // a terminal tells the whole group
+        signal(SIGTERM, SIG_DFL);
         close(crew->pipe[0]);
         work(crew, worker);
     }
@@ -118,9 +127,25 @@ static void bury(struct crew *crew, unsigned worker, int status)
     begin(crew, worker);
 }
 
+static void stop(struct crew *crew)
+{
+    for (unsigned worker = 0; worker < crew->count; worker++) {
+        if (crew->pids[worker] == 0)
+            continue;
+        kill(crew->pids[worker], SIGKILL);
+        waitpid(crew->pids[worker], NULL, 0);
+    }
+    take_all(crew);
+    crew->alive = 0;
+}
+
 static void watch(struct crew *crew)
 {
     while (crew->alive > 0) {
+        if (stop_signal != 0) {
+            stop(crew);
+            return;
+        }
         struct pollfd wanted = {.fd = crew->pipe[0], .events = POLLIN};
         poll(&wanted, 1, 50);
         take_all(crew);
@@ -135,8 +160,9 @@ static void watch(struct crew *crew)
     }
 }
 
-bool lh_sim_campaign_run(const struct lh_sim_campaign *campaign)
+bool lh_sim_campaign_run(struct lh_sim_campaign *campaign)
 {
+    const struct sigaction told = {.sa_handler = on_signal};
     struct crew crew = {.campaign = campaign};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t seeds = campaign->last - campaign->first + 1;
@@ -154,10 +180,13 @@ bool lh_sim_campaign_run(const struct lh_sim_campaign *campaign)
         return false;
     }
     atomic_store(&crew.shared->next, campaign->first);
+    sigaction(SIGINT, &told, NULL);
+    sigaction(SIGTERM, &told, NULL);
     bool begun = true;
     for (unsigned worker = 0; worker < crew.count && begun; worker++)
         begun = begin(&crew, worker);
     watch(&crew);
+    campaign->stopped_by = stop_signal;
     close(crew.pipe[0]);
     close(crew.pipe[1]);
     munmap(crew.shared, sizeof *crew.shared);

@@ -19,6 +19,7 @@ struct lh_sim_campaign {
     unsigned workers; // 0: one for each core
     const char *log;  // where the event log goes; one seed only. NULL: nowhere
     bool keep_going;  // after a failure
+    int stopped_by;   // SIGINT or SIGTERM, if one came: seeds under way then have no result
     // Each result, in the order in which they come.
     void *context;
     void (*each)(void *context, const struct lh_sim_result *result);
@@ -29,6 +30,6 @@ void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t s
                               struct lh_sim_settings *ret_settings);
 
 // Runs them. Returns false if no process could be started.
-bool lh_sim_campaign_run(const struct lh_sim_campaign *campaign);
+bool lh_sim_campaign_run(struct lh_sim_campaign *campaign);
 
 #endif

@@ -2,6 +2,7 @@
 // standard output; progress and how to replay a failure to standard error.
 #include "sim/sim.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@
 
 enum { EXIT_USAGE = 64 };
 
+#define SEED_LAST (UINT64_MAX / 2 - 1)
+#define FAILED_SHOWN 100
+
 static const char usage[] =
     "Usage: leasehold sim [--seed N | --seeds A..B] [--duration D] [OPTIONS]\n\n"
     "Runs whole clusters of the code that ships on a virtual network, virtual disks and virtual\n"
@@ -21,6 +25,7 @@ static const char usage[] =
     "run.\n\n"
     "  --seed N             one run, with all that it was made of\n"
     "  --seeds A..B         many runs, on all cores (default: 1..100)\n"
+    "  --seeds A..          until told to stop, past failures\n"
     "  --duration D         simulated time with faults, such as 60s (default), 1h, 24h\n"
     "  --nodes N            members, 1 to 7 (default: the seed's choice)\n"
     "  --faults K=V,...     settings instead of the seed's, listed below\n"
@@ -39,6 +44,7 @@ struct options {
     // what came so far
     enum lh_sim_verdict worst;
     uint64_t failed, done;
+    uint64_t failed_seeds[FAILED_SHOWN];
     struct lh_sim_result total;
     struct timespec began;
     double shown;
@@ -59,15 +65,30 @@ static double seconds_since(const struct timespec *began)
 
 // --- options ---
 
+static bool is_open(const struct lh_sim_campaign *campaign)
+{
+    return campaign->last == SEED_LAST;
+}
+
+static bool read_seed(struct lh_sim_campaign *campaign, const char *text)
+{
+    if (!lh_u64_parse(lh_slice_of_string(text), &campaign->first) || campaign->first >= SEED_LAST)
+        return complain("--seed", text, "give one number, such as 17");
+    campaign->last = campaign->first;
+    return true;
+}
+
 static bool read_seeds(struct lh_sim_campaign *campaign, const char *text)
 {
     const char *dots = strstr(text, "..");
     struct lh_slice first = lh_slice_of(text, dots != NULL ? (size_t)(dots - text) : strlen(text));
-    if (!lh_u64_parse(first, &campaign->first))
+    if (!lh_u64_parse(first, &campaign->first) || campaign->first >= SEED_LAST)
         return complain("--seeds", text, "give two numbers, such as 1..100");
-    campaign->last = campaign->first;
-    if (dots != NULL && (!lh_u64_parse(lh_slice_of_string(dots + 2), &campaign->last) ||
-                         campaign->last < campaign->first || campaign->last >= UINT64_MAX / 2))
+    campaign->last = dots == NULL ? campaign->first : SEED_LAST;
+    if (dots != NULL && dots[2] == '\0')
+        campaign->keep_going = true;
+    else if (dots != NULL && (!lh_u64_parse(lh_slice_of_string(dots + 2), &campaign->last) ||
+                              campaign->last < campaign->first || campaign->last >= SEED_LAST))
         return complain("--seeds", text, "give two numbers, the smaller one first, such as 1..100");
     return true;
 }
@@ -98,7 +119,9 @@ static bool read_duration(struct lh_sim_campaign *campaign, const char *text)
 static bool read_value(struct options *options, const char *option, const char *value)
 {
     struct lh_sim_campaign *campaign = &options->campaign;
-    if (strcmp(option, "--seed") == 0 || strcmp(option, "--seeds") == 0)
+    if (strcmp(option, "--seed") == 0)
+        return read_seed(campaign, value);
+    if (strcmp(option, "--seeds") == 0)
         return read_seeds(campaign, value);
     if (strcmp(option, "--duration") == 0)
         return read_duration(campaign, value);
@@ -157,6 +180,11 @@ static bool check_options(const struct options *options)
         return complain("--faults", campaign->overrides, error);
     if (campaign->log != NULL && campaign->first != campaign->last)
         return complain("--log", campaign->log, "needs a single --seed");
+    FILE *log = campaign->log != NULL ? fopen(campaign->log, "w") : NULL;
+    if (campaign->log != NULL && log == NULL)
+        return complain("--log", campaign->log, strerror(errno));
+    if (log != NULL)
+        fclose(log);
     return true;
 }
 
@@ -176,8 +204,10 @@ static const char *verdict_name(enum lh_sim_verdict verdict)
 static void print_replay(const struct options *options, uint64_t seed)
 {
     const struct lh_sim_campaign *campaign = &options->campaign;
-    printf("replay: leasehold sim --seed %llu --duration %llds", (unsigned long long)seed,
-           (long long)(campaign->duration_ns / LH_NS_PER_S));
+    bool whole = campaign->duration_ns % LH_NS_PER_S == 0;
+    printf("replay: leasehold sim --seed %llu --duration %lld%s", (unsigned long long)seed,
+           (long long)(campaign->duration_ns / (whole ? LH_NS_PER_S : LH_NS_PER_MS)),
+           whole ? "s" : "ms");
     if (campaign->nodes != 0)
         printf(" --nodes %u", campaign->nodes);
     if (campaign->overrides != NULL)
@@ -245,10 +275,13 @@ static void show_progress(struct options *options)
     if (!options->progress || now - options->shown < 0.2)
         return;
     options->shown = now;
-    fprintf(stderr, "\r\033[K%llu of %llu seeds, %llu failed, %.1f M events, %.2f M/s",
-            (unsigned long long)options->done,
-            (unsigned long long)options->campaign.last - options->campaign.first + 1,
-            (unsigned long long)options->failed, (double)options->total.events / 1e6,
+    fprintf(stderr, "\r\033[K%llu", (unsigned long long)options->done);
+    if (!is_open(&options->campaign))
+        fprintf(stderr, " of %llu",
+                (unsigned long long)options->campaign.last - options->campaign.first + 1);
+    fprintf(stderr, " seeds, %llu failed, %.1f simulated hours, %.1f M events, %.2f M/s",
+            (unsigned long long)options->failed, (double)options->total.simulated_ns / 3600e9,
+            (double)options->total.events / 1e6,
             now > 0 ? (double)options->total.events / now / 1e6 : 0);
 }
 
@@ -263,7 +296,8 @@ static void on_result(void *context, const struct lh_sim_result *result)
 {
     struct options *options = context;
     options->done++;
-    options->failed += result->verdict != LH_SIM_CLEAN;
+    if (result->verdict != LH_SIM_CLEAN && options->failed++ < FAILED_SHOWN)
+        options->failed_seeds[options->failed - 1] = result->seed;
     if (result->verdict > options->worst)
         options->worst = result->verdict;
     options->total.simulated_ns += result->simulated_ns;
@@ -286,12 +320,17 @@ static void print_summary(struct options *options)
     end_progress(options);
     if (options->json)
         return;
-    if (options->campaign.first != options->campaign.last)
-        printf("seeds %llu..%llu: %llu run, %llu failed; ",
-               (unsigned long long)options->campaign.first,
-               (unsigned long long)options->campaign.last, (unsigned long long)options->done,
-               (unsigned long long)options->failed),
-            print_counts(&options->total);
+    const struct lh_sim_campaign *campaign = &options->campaign;
+    if (campaign->first != campaign->last) {
+        printf("seeds %llu..", (unsigned long long)campaign->first);
+        if (!is_open(campaign))
+            printf("%llu", (unsigned long long)campaign->last);
+        printf(": %llu run, %llu failed; ", (unsigned long long)options->done,
+               (unsigned long long)options->failed);
+        print_counts(&options->total);
+        for (uint64_t i = 0; campaign->keep_going && i < options->failed && i < FAILED_SHOWN; i++)
+            print_replay(options, options->failed_seeds[i]);
+    }
     printf("%.1f simulated hours in %.1f s, %.2f million events a second\n",
            (double)options->total.simulated_ns / 3600e9, seconds,
            seconds > 0 ? (double)options->total.events / seconds / 1e6 : 0);
@@ -318,5 +357,8 @@ int lh_sim_command(int argc, char **argv)
         return LH_SIM_CRASHED;
     }
     print_summary(&options);
+    if (options.worst == LH_SIM_CLEAN && options.campaign.stopped_by != 0 &&
+        !is_open(&options.campaign))
+        return 128 + options.campaign.stopped_by;
     return (int)options.worst;
 }

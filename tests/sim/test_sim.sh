@@ -43,6 +43,28 @@ healed() { for seed in "$@"; do gives 0 clean --seed "$seed" --duration 1h || re
 healed 24 777 1899 2001
 verdict $? "what pauses and stalls held back comes when they are healed"
 
+gives 3 "--duration 20500ms" --seeds 1..50 --weaken no-quarantine --duration 20500ms
+verdict $? "the replay line has the duration to the millisecond"
+
+# told SIGNAL SEEDS WORDS...: once a seed is done, the signal ends the campaign, and so its workers.
+told() {
+    rm -f "$scratch/out"
+    "$build/leasehold" sim --seeds "$2" "${@:3}" >"$scratch/out" 2>"$scratch/err" &
+    local pid=$!
+    until [ -s "$scratch/out" ]; do sleep 0.05; done
+    kill "-$1" $pid
+    wait $pid
+}
+told INT 1.. --weaken no-quarantine
+[ $? -eq 3 ] && grep -q '^seeds 1..: [0-9]* run, [1-9]' "$scratch/out" && sed '1,/^seeds/d' "$scratch/out" | grep -q '^replay: leasehold sim --seed [0-9]'
+verdict $? "an open range goes on past failures, and SIGINT ends it with the seeds to replay"
+
+told TERM 1.. --json
+status=$?
+told TERM 1..1000000 --json
+[ $? -eq 143 ] && [ $status -eq 0 ]
+verdict $? "SIGTERM ends an open range cleanly, and a closed one as cut short"
+
 gives 0 '"verdict":"clean"' --seeds 1..3 --json &&
     python3 -c 'import json, sys
 runs = [json.loads(line) for line in sys.stdin]
@@ -52,7 +74,8 @@ verdict $? "--json gives one object a seed"
 gives 64 "'up' is not" --faults loss=up && gives 64 "'speed' is no setting" --faults speed=1 &&
     gives 64 "'--sed'" --sed 1 && gives 64 "'everything'" --weaken everything && gives 64 "'5..2'" --seeds 5..2 &&
     gives 64 "'0s'" --duration 0s && gives 64 "max-ttl from 50ms" --faults max-ttl=1ms &&
-    gives 64 "a value is missing" --seed
+    gives 64 "a value is missing" --seed && gives 64 "give one number" --seed x &&
+    gives 64 "give two numbers" --seeds x.. && gives 64 "No such file" --seed 1 --log "$scratch/none/log"
 verdict $? "what is wrong in the command line is said back, with the remedy"
 
 nm "$build/leaseholdd" >"$scratch/out" && ! grep -q 'lh_sim\|weaken' "$scratch/out" &&
