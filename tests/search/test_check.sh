@@ -95,6 +95,44 @@ typed_in() {
     verdict $? 'the row scalar-quorum-counting, typed in'
 }
 
+# random EXPECTED MODULE CONSTANT... [--weaken RULE]...: one of the random configurations that TLC was given as well
+# (docs/evidence.md), and what TLC found.
+random() {
+    local expected=$1 module=$2 name="as TLC: ${*:2}" arguments=() status=0 word
+    shift 2
+    for word; do
+        case $word in
+        *=*) arguments+=(--set "$word") ;;
+        *) arguments+=("$word") ;;
+        esac
+    done
+    [[ $expected != *violated* ]] || status=12
+    gives $status "$expected" --module "$module" --json "${arguments[@]}"
+    verdict $? "$name"
+}
+
+as_tlc() {
+    random "$(counts 413 800 17)" composition Values=1 MaxTime=4 LeaseDuration=3
+    random "$(counts 274603 667079 28)" composition Proposers=3 Values=3 MaxTime=3 MaxSlot=3 LeaseDuration=1
+    random "$(counts 416 4993 11)" lease Proposers=3 Acceptors=5 MaxTime=1 ProposerDuration=2 AcceptorDuration=2 \
+        Quarantine=2 MaxNetwork=4 AllowCrash=true AllowRelease=true AllowDrop=true AllowRenewal=true AllowRedeliver=true \
+        RefuseLiveOverwrite=true CrashableAcceptors=2,5
+    random "$(counts 31283 210714 43)" lease Proposers=1 Acceptors=2 Ballots=4 MaxTime=0 ProposerDuration=2 \
+        AcceptorDuration=2 Quarantine=2 MaxNetwork=3 AllowDrop=true AllowRenewal=true AllowRedeliver=true CrashDropsIncoming=true
+    random "$(counts 14336 121857 16)" lease Proposers=3 Acceptors=3 Ballots=1 MaxTime=3 ProposerDuration=0 \
+        AcceptorDuration=0 Quarantine=3 MaxNetwork=1 AllowCrash=true AllowRelease=true --weaken stale-owner-open
+    random "$(breaks 34)" lease Ballots=3 MaxTime=1 ProposerDuration=1 AcceptorDuration=2 Quarantine=2 MaxNetwork=3 \
+        AllowRelease=true AllowRenewal=true CrashDropsIncoming=true --weaken owner-only-release
+    random "$(counts 232 1857 10)" impl Proposers=1 Acceptors=3 Ballots=4 MaxTime=2 ProposerDuration=2 AcceptorDuration=2 \
+        Quarantine=5 MaxNetwork=1 AllowCrash=true AllowDrop=true AllowRenewal=true CrashDropsIncoming=true \
+        TimelyDispatch=true RetryTimeout=3 CrashableAcceptors=1,3
+    random "$(counts 1351 5864 32)" impl Acceptors=4 MaxTime=0 ProposerDuration=2 AcceptorDuration=2 Quarantine=2 \
+        MaxNetwork=4 CrashDropsIncoming=true TimelyDispatch=true RetryTimeout=3 Quorums=234,124,3 \
+        --weaken owner-only-release --weaken quorums
+    random "$(breaks 8 AcceptedCoherence)" impl Ballots=4 MaxTime=4 ProposerDuration=0 AcceptorDuration=0 Quarantine=0 \
+        MaxNetwork=6 AllowCrash=true TimelyDispatch=true RetryTimeout=1 --weaken scalar-quorum
+}
+
 quorums() {
     lease 64 '1 and 2 do not intersect' 'quorums that do not intersect are refused' Quorums=1,2
     gives 12 '"invariant":"LeaseExclusivity"' --module lease --set Quorums=1,2 --weaken quorums --json
@@ -277,7 +315,7 @@ refusals() {
     verdict $? 'the whole list of rules'
 }
 
-for group in "${@:-quick_rows closed_rows typed_in quorums symmetry settled limits parts traces refusals}"; do
+for group in "${@:-quick_rows closed_rows typed_in as_tlc quorums symmetry settled limits parts traces refusals}"; do
     for part in $group; do $part; done
 done
 echo "1..$number"
