@@ -2,7 +2,7 @@
 # run-tests: timeout 300
 # The SQL of docs/fencing.md, taken from there, refuses a stale token: in the databases that this machine has.
 . "$(dirname "$0")/lib.sh"
-plan 11
+plan 17
 
 # statement HEADING FIRST: the first statement below the heading that begins so, for token 42.
 statement() {
@@ -80,5 +80,64 @@ if [ -x "$bin/initdb" ] && pg_starts; then
 else
     for text in 41 'again' 'waits' 'order' '41 refused' '42 again' 'one row'; do
         skip "PostgreSQL: $text" 'no PostgreSQL that can be started here'
+    done
+fi
+
+# --- MariaDB, whose programs need no installation beyond their files ---
+my_dir=/mnt/my
+my_sql() { mariadb --no-defaults -S "$my_dir/sock" -u root -N -B -n test 2>>"$dir/mariadb.log"; }
+my_ready() { echo 'SELECT 1;' | my_sql | grep -q 1; }
+my_starts() {
+    mountpoint -q /mnt || mount -t tmpfs -o mode=755 none /mnt
+    mkdir -p "$my_dir" && mariadb-install-db --no-defaults --user=root --auth-root-authentication-method=normal \
+        --datadir="$my_dir/data" >"$dir/mariadb-install.log" 2>&1 || return 1
+    mariadbd --no-defaults --user=root --datadir="$my_dir/data" --socket="$my_dir/sock" --skip-networking \
+        --innodb-flush-log-at-trx-commit=0 >"$dir/mariadbd.log" 2>&1 &
+    echo 'CREATE DATABASE IF NOT EXISTS test;' >"$dir/create"
+    eventually 60 eval 'mariadb --no-defaults -S "$my_dir/sock" -u root <"$dir/create" 2>>"$dir/mariadb.log" && my_ready'
+}
+# my_acts TOKEN [FILE]: a transaction as it stands in the document. It stops where the document says so; once admitted it tells, and
+# waits for FILE before it writes.
+my_acts() {
+    local seen to from pipe
+    pipe=$(mktemp -u "$dir/my.XXXXXX")
+    mkfifo "$pipe.to" "$pipe.from"
+    my_sql <"$pipe.to" >"$pipe.from" &
+    exec {to}>"$pipe.to" {from}<"$pipe.from"
+    echo "$my_begin $my_select" >&"$to"
+    if ! read -rt 30 seen <&"$from" || [ "$seen" -gt "$1" ]; then
+        echo 'ROLLBACK;' >&"$to"
+        exec {to}>&- {from}<&-
+        return 1
+    fi
+    touch "$dir/my.admitted.$1"
+    [ -z "${2:-}" ] || until [ -e "$2" ]; do pause; done
+    { with_token "$1" <<<"$my_update" && echo "INSERT INTO acts (token) VALUES ($1); COMMIT;"; } >&"$to"
+    exec {to}>&-
+    cat <&"$from"
+    exec {from}<&-
+}
+my_waits() { echo "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT';" | my_sql | grep -q '[1-9]'; }
+my_order() { [ "$(echo 'SELECT token FROM acts ORDER BY n;' | my_sql)" = "$1" ]; }
+if command -v mariadbd mariadb mariadb-install-db >/dev/null && my_starts; then
+    my_begin=$(statement 'MySQL, MariaDB' START) my_select=$(statement 'MySQL, MariaDB' SELECT)
+    my_update=$(statement 'MySQL, MariaDB' 'UPDATE fence')
+    {
+        statement 'MySQL, MariaDB' 'CREATE TABLE' && statement 'MySQL, MariaDB' 'INSERT IGNORE'
+        echo 'CREATE TABLE acts (n int AUTO_INCREMENT PRIMARY KEY, token bigint) ENGINE = InnoDB;'
+    } | my_sql
+    check 'MariaDB: 41 is admitted' my_acts 41
+    rm "$dir/my.admitted.41"
+    my_acts 41 "$dir/my.go" &
+    check 'MariaDB: 41 is admitted again and has not acted yet' eventually 30 test -e "$dir/my.admitted.41"
+    my_acts 42 &
+    check 'MariaDB: 42 waits for it' eventually 30 my_waits
+    touch "$dir/my.go"
+    check 'MariaDB: they act in the order of their tokens' eventually 30 my_order $'41\n41\n42'
+    check 'MariaDB: 41 is refused from then on' eval '! my_acts 41 && my_order $'"'41\n41\n42'"
+    check 'MariaDB: 42 is admitted again' my_acts 42
+else
+    for text in 41 'again' 'waits' 'order' '41 refused' '42 again'; do
+        skip "MariaDB: $text" 'no MariaDB that can be started here'
     done
 fi
