@@ -211,12 +211,78 @@ static bool write_files(struct lh_cluster *cluster, const char *max_ttl, struct 
     return good;
 }
 
+// --- removing ---
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status;
+    (void)kind;
+    if (where->level > 0)
+        remove(path);
+    return 0;
+}
+
+// The directory was made here or found empty: whatever is in it now came from us.
+static bool remove_files(const struct lh_cluster *cluster)
+{
+    nftw(cluster->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (cluster->directory_is_ours)
+        return rmdir(cluster->directory) == 0 || errno == ENOENT;
+    return is_empty_directory(cluster->directory);
+}
+
+// If this process is killed, the sweeper does what lh_cluster_close would have done: it waits for
+// the other end of a pipe to close, and removes the files until the daemons, which are killed at
+// the same moment, make no more.
+static _Noreturn void sweep(const struct lh_cluster *cluster, int alive)
+{
+    char byte;
+    setsid(); // no terminal's signals
+    dup2(alive, STDIN_FILENO);
+    close_range(STDIN_FILENO + 1, ~0U, 0);
+    while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
+        ;
+    for (int tries = 0; !remove_files(cluster) && tries < 100; tries++)
+        poll(NULL, 0, 20);
+    _exit(0);
+}
+
+static bool start_sweeper(struct lh_cluster *cluster, struct lh_error *error)
+{
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return lh_error_set(error, "cannot make a pipe: %s", strerror(errno));
+    fflush(NULL);
+    cluster->sweeper = fork();
+    if (cluster->sweeper == 0)
+        sweep(cluster, pipe_fds[0]);
+    close(pipe_fds[0]);
+    cluster->alive_fd = pipe_fds[1];
+    return cluster->sweeper > 0 ||
+           lh_error_set(error, "cannot start a process: %s", strerror(errno));
+}
+
+static void end_sweeper(struct lh_cluster *cluster)
+{
+    if (cluster->sweeper > 0) {
+        kill(cluster->sweeper, SIGKILL);
+        waitpid(cluster->sweeper, NULL, 0);
+    }
+    if (cluster->alive_fd >= 0)
+        close(cluster->alive_fd);
+    cluster->sweeper = 0;
+    cluster->alive_fd = -1;
+}
+
+// --- the beginning ---
+
 bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
                      struct lh_cluster *ret_cluster, struct lh_error *error)
 {
     struct lh_cluster *cluster = ret_cluster;
     memset(cluster, 0, sizeof *cluster);
     cluster->count = count;
+    cluster->alive_fd = -1;
     for (int i = 0; i < count; i++) {
         cluster->nodes[i].id = i + 1;
         cluster->nodes[i].log_fd = -1;
@@ -231,7 +297,8 @@ bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
         snprintf(node->socket, sizeof node->socket, "%s/%d.sock", cluster->directory, node->id);
         snprintf(node->config, sizeof node->config, "%s/%d.conf", cluster->directory, node->id);
     }
-    if (choose_ports(cluster, error) && write_files(cluster, max_ttl, error))
+    if (start_sweeper(cluster, error) && choose_ports(cluster, error) &&
+        write_files(cluster, max_ttl, error))
         return true;
     lh_cluster_close(cluster);
     return false;
@@ -394,26 +461,6 @@ static void end_all(struct lh_cluster *cluster, int signal, struct lh_duration p
         poll(NULL, 0, 5);
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
-{
-    (void)status;
-    (void)kind;
-    if (where->level > 0)
-        remove(path);
-    return 0;
-}
-
-// The directory was made here or found empty: whatever is in it now came from us.
-static void remove_files(struct lh_cluster *cluster)
-{
-    if (cluster->directory[0] == '\0')
-        return;
-    nftw(cluster->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-    if (cluster->directory_is_ours)
-        rmdir(cluster->directory);
-    cluster->directory[0] = '\0';
-}
-
 void lh_cluster_close(struct lh_cluster *cluster)
 {
     end_all(cluster, SIGTERM, (struct lh_duration){STOP_PATIENCE_NS});
@@ -423,5 +470,8 @@ void lh_cluster_close(struct lh_cluster *cluster)
             close(cluster->nodes[i].log_fd);
         cluster->nodes[i].log_fd = -1;
     }
-    remove_files(cluster);
+    end_sweeper(cluster);
+    if (cluster->directory[0] != '\0')
+        remove_files(cluster);
+    cluster->directory[0] = '\0';
 }

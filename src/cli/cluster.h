@@ -3,8 +3,8 @@
 // stopped and continued, their log lines passed on, and in the end everything removed that was
 // made.
 //
-// What must stay true: no daemon outlives this process (PDEATHSIG), and only files made here are
-// removed.
+// What must stay true: no daemon outlives this process (PDEATHSIG) and no file does, even if it is
+// killed; only files made here are removed.
 #ifndef LH_CLI_CLUSTER_H
 #define LH_CLI_CLUSTER_H
 
@@ -35,6 +35,8 @@ struct lh_cluster {
     char directory[LH_CLUSTER_PATH_BYTES];
     char daemon[4096];      // leaseholdd
     bool directory_is_ours; // made here, so removed here
+    pid_t sweeper;          // removes the files if this process is killed
+    int alive_fd;           // closed then
     struct lh_cluster_node nodes[LH_CLUSTER_NODES_MOST];
 };
 

@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 84
+plan 85
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=15s; done
@@ -158,4 +158,11 @@ check 'its lines can be pasted anywhere' eval '
     eval "$(grep -o "export LEASEHOLD_CONNECT=.*" "$dir/dev.log")" && (cd / && "$leasehold" get x >/dev/null 2>"$dir/cli.log"); unset LEASEHOLD_CONNECT'
 kill -INT "${pid[dev]}"
 check 'and ends in order, with its files' eval 'ended dev 0; ! [ -e "$dir/a dev" ]'
+(cd "$dir" && exec "$leasehold" dev --dir killed >"$dir/dev.log" 2>&1) &
+pid[dev]=$!
+eventually 10 grep -q LEASEHOLD_CONNECT= "$dir/dev.log"
+mapfile -t daemons < <(sed -nE 's/^node[0-9]+ \| pid ([0-9]+), .*/\1/p' "$dir/dev.log")
+kill9 dev
+check 'killed, it leaves neither daemon nor file' eventually 10 eval '
+    [ "${#daemons[@]}" -eq 3 ] && ! [ -e "$dir/killed" ] && ! kill -0 "${daemons[@]}" 2>/dev/null'
 check 'demo' eval '"$leasehold" demo --seconds 12 >"$dir/demo.log" 2>&1 && grep -q "No two holders overlapped" "$dir/demo.log"'
