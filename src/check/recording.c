@@ -34,6 +34,7 @@ static const char *const kinds[LH_RECORDED_KINDS] = {
     [LH_RECORDED_REJECTED] = "rejected",
     [LH_RECORDED_RELEASE] = "release",
     [LH_RECORDED_WAKE] = "wake",
+    [LH_RECORDED_WAITS] = "waits",
 };
 
 struct cursor {
@@ -203,7 +204,8 @@ static bool has_only_its_fields(const struct lh_recorded *event)
     const bool rejected = kind == LH_RECORDED_REJECTED;
     const bool reports = rejected || kind == LH_RECORDED_PROMISE;
     const bool stamped = rejected || kind == LH_RECORDED_EXTEND || kind == LH_RECORDED_EXTENDED;
-    return (event->message.ballot != 0) == (kind != LH_RECORDED_WAKE) &&
+    return (event->message.ballot != 0) ==
+               (kind != LH_RECORDED_WAKE && kind != LH_RECORDED_WAITS) &&
            (event->message.ttl_ns != 0) == request &&
            (event->message.base == 0 || kind == LH_RECORDED_ACCEPT) &&
            (event->message.refused != 0) == rejected &&

@@ -34,6 +34,7 @@ enum lh_recorded_kind { // of a message
     LH_RECORDED_REJECTED,
     LH_RECORDED_RELEASE,
     LH_RECORDED_WAKE,
+    LH_RECORDED_WAITS,
     LH_RECORDED_KINDS,
 };
 

@@ -131,7 +131,7 @@ static void restore(struct lh_recording_judge *judge, int64_t at)
     for (uint32_t i = 0; i < judge->recording->names; i++) {
         struct lh_recorded_name *name = &judge->names[i];
         name->phase = LH_RECORDED_IDLE;
-        name->attempt = name->taken_back = name->let_go = 0;
+        name->attempt = name->taken_back = name->given_up = name->let_go = 0;
         name->won = name->extending = false;
         if (name->until <= at) {
             name->held = name->token = name->told = 0;

@@ -138,11 +138,11 @@ static bool send_release(struct lh_recording_judge *judge, struct lh_recorded_na
                          const struct lh_recorded *event)
 {
     const uint64_t ballot = event->message.ballot;
-    if (ballot == name->let_go || (ballot == name->taken_back && event->at == name->taken_back_at))
-        return true;
+    if (ballot == name->given_up)
+        return true; // again, for who may have missed it: a redelivery
     if (ballot == name->held && event->at < name->until) {
         must_tell(judge, name);
-        name->let_go = ballot;
+        name->let_go = name->given_up = ballot;
         name->let_go_token = name->token;
         name->let_go_until = name->until;
         name->won = false;
@@ -154,8 +154,7 @@ static bool send_release(struct lh_recording_judge *judge, struct lh_recorded_na
         return true;
     }
     if (ballot == name->attempt && name->phase == LH_RECORDED_ACCEPTING && name->base == 0) {
-        name->taken_back = ballot;
-        name->taken_back_at = event->at;
+        name->taken_back = name->given_up = ballot;
         name->phase = LH_RECORDED_IDLE;
         return true;
     }

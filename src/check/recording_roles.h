@@ -50,7 +50,7 @@ struct lh_recorded_name {
     uint64_t let_go_token;
     int64_t let_go_until;
     uint64_t taken_back; // a fresh attempt
-    int64_t taken_back_at;
+    uint64_t given_up;   // let go or taken back, last
 };
 
 struct lh_recording_judge {

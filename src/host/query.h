@@ -10,6 +10,7 @@
 #include "host/request.h"
 
 #define LH_QUERIES_MAX 256
+#define LH_QUERY_OWNER_PATIENCE (300 * LH_NS_PER_MS) // with the owner of a lease in the way
 
 enum lh_query_kind {
     LH_QUERY_STATE, // GET, REVOKE's first half, and watchers

@@ -4,8 +4,7 @@
 #include "host/query_internal.h"
 #include "lease/timing.h"
 
-#define OWNER_PATIENCE (3 * LH_QUERY_ROUND_LASTS) // of an ACQUIRE that is blocked
-#define CALL_LATE LH_NS_PER_S                     // asked again ten times since
+#define CALL_LATE LH_NS_PER_S // asked again ten times since
 
 static void send_call(struct lh_host *host, struct lh_query *query, struct lh_instant now,
                       struct lh_host_effects *effects)
@@ -39,8 +38,8 @@ void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t own
         if (host->config.members[i] == owner)
             query->member = i;
     if (request->kind == LH_REQUEST_ACQUIRE)
-        query->ends_at =
-            lh_earlier(query->ends_at, lh_after(now, (struct lh_duration){OWNER_PATIENCE}));
+        query->ends_at = lh_earlier(query->ends_at,
+                                    lh_after(now, (struct lh_duration){LH_QUERY_OWNER_PATIENCE}));
     send_call(host, query, now, effects);
 }
 

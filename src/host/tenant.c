@@ -7,11 +7,17 @@
 
 #define ASKS_MAX 6 // of who does not wait: several that try at once may have to try again
 #define TURN_LASTS LH_NS_PER_S
+#define REWAKES 3
 #define START_RETRY (20 * LH_NS_PER_MS)
 
-static uint64_t holder_hash(const struct lh_request *request)
+static uint64_t hash_of(struct lh_slice holder)
 {
-    return lh_hash_bytes(LH_HASH_START, lh_request_holder(request)) ^ request->id_hash;
+    return lh_hash_bytes(LH_HASH_START, holder);
+}
+
+static uint64_t turn_hash(const struct lh_request *request)
+{
+    return hash_of(lh_request_holder(request)) ^ request->id_hash;
 }
 
 // --- the queue ---
@@ -20,8 +26,12 @@ void lh_tenant_enqueue(struct lh_host *host, struct lh_tenant *tenant, struct lh
                        bool in_front)
 {
     uint32_t *queue = &tenant->queue;
-    request->next = in_front ? *queue : 0;
     request->previous = in_front ? 0 : tenant->queue_end;
+    while (
+        request->previous != 0 && // who asked the owner meanwhile does not lose its place
+        lh_before(request->waiting_since, lh_request_get(host, request->previous)->waiting_since))
+        request->previous = lh_request_get(host, request->previous)->previous;
+    request->next = request->previous == 0 ? *queue : lh_request_get(host, request->previous)->next;
     if (request->next != 0)
         lh_request_get(host, request->next)->previous = request->id;
     else
@@ -58,6 +68,8 @@ static void arm(struct lh_host *host, uint32_t id)
     struct lh_instant at = LH_NEVER;
     if (tenant->turn_given) {
         at = tenant->turn_ends;
+    } else if (tenant->handing_over) {
+        at = tenant->blocked_until;
     } else if (tenant->queue != 0 && tenant->active == 0) {
         at = tenant->blocked_until;
         if (proposer->held != LH_BALLOT_NONE)
@@ -96,10 +108,12 @@ void lh_tenant_settle(struct lh_host *host, uint32_t id)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     struct lh_lease *lease = lh_tenant_lease(host, id);
+    lease->waits = tenant->queue != 0 || tenant->turn_given;
     arm(host, id);
     if (lease->want != LH_WANT_NOTHING || lease->proposer.phase != LH_IDLE ||
         lease->proposer.held != LH_BALLOT_NONE || tenant->active != 0 || tenant->queue != 0 ||
-        tenant->answering != 0 || tenant->turn_given || tenant->watches != 0)
+        tenant->answering != 0 || tenant->turn_given || tenant->handing_over ||
+        tenant->watches != 0)
         return;
     lh_wheel_cancel(&host->wheel, &tenant->timer);
     lh_texts_drop(&host->tenants.texts, tenant->name);
@@ -115,6 +129,7 @@ static void activate(struct lh_host *host, uint32_t id, struct lh_request *reque
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     tenant->active = request->id;
+    tenant->handing_over = false;
     request->active = true;
     lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
     // The owner remembers from the Prepare that this node wants to hear of a release; so it must even
@@ -130,7 +145,7 @@ static void give_turn(struct lh_host *host, uint32_t id, struct lh_request *requ
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     tenant->turn_given = true;
-    tenant->turn_hash = holder_hash(request);
+    tenant->turn_hash = turn_hash(request);
     tenant->turn_since = request->waiting_since;
     tenant->turn_ends = lh_after(now, (struct lh_duration){TURN_LASTS});
     lh_tenant_answer_plain(host, request, LH_STATUS_TURN, LH_REASON_YOUR_TURN, now, effects);
@@ -162,19 +177,32 @@ void lh_tenant_next(struct lh_host *host, uint32_t id, struct lh_instant now,
     lh_tenant_settle(host, id);
 }
 
+// Of those that wait, one asks for all.
+static bool owner_is_known(const struct lh_tenant *tenant, const struct lh_request *request,
+                           struct lh_instant now)
+{
+    if (request->wait.ns == 0)
+        return false;
+    if (tenant->told_of == tenant->blocker)
+        return tenant->told_hash != hash_of(lh_request_holder(request));
+    return tenant->asked_of == tenant->blocker && lh_before(now, tenant->asked_until);
+}
+
 // The lease in the way may be this very holder's, acquired through the node that owns it. True if
 // that node was asked; lh_tenant_owner_said goes on.
 bool lh_tenant_ask_owner(struct lh_host *host, uint32_t id, struct lh_request *request,
                          struct lh_instant now, struct lh_host_effects *effects)
 {
-    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     uint8_t owner = lh_ballot_node(tenant->blocker);
     const struct lh_peer *peer = lh_peers_find(host, owner);
     if (request->asks >= (request->wait.ns == 0 ? ASKS_MAX : 1) ||
         tenant->blocker == LH_BALLOT_NONE || owner == host->config.node || peer == NULL ||
-        !peer->up || !lh_query_has_room(host))
+        !peer->up || !lh_query_has_room(host) || owner_is_known(tenant, request, now))
         return false;
     request->asks++;
+    tenant->asked_of = tenant->blocker;
+    tenant->asked_until = lh_after(now, (struct lh_duration){LH_QUERY_OWNER_PATIENCE});
     request->lease = 0;
     lh_wheel_cancel(&host->wheel, &request->timer);
     lh_query_call(host, request, owner, now, effects);
@@ -217,7 +245,7 @@ void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct 
         return;
     }
     request->lease = id;
-    bool my_turn = tenant->turn_given && tenant->turn_hash == holder_hash(request);
+    bool my_turn = tenant->turn_given && tenant->turn_hash == turn_hash(request);
     if (my_turn) {
         tenant->turn_given = false;
         request->waiting_since = tenant->turn_since;
@@ -225,7 +253,7 @@ void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct 
     if (request->wait.ns == 0 && tenant->queue == 0 && tenant->blocker != LH_BALLOT_NONE)
         tenant->blocked_until = now; // what is known may be old; it is tried
     bool blocked = tenant->blocker != LH_BALLOT_NONE && lh_before(now, tenant->blocked_until);
-    request->waited = !my_turn && (lh_tenant_holds(host, id, now) || tenant->queue != 0 || blocked);
+    request->waited = lh_tenant_holds(host, id, now) || blocked || (!my_turn && tenant->queue != 0);
     if (blocked && !my_turn && lh_tenant_ask_owner(host, id, request, now, effects)) {
         lh_tenant_settle(host, id);
         return;
@@ -251,12 +279,35 @@ void lh_tenant_hand_back(struct lh_host *host, struct lh_request *request, struc
         lh_tenant_answer_held(host, lease->id, request, LH_REASON_OTHER_HOLDER, now, effects);
 }
 
+// Whoever else waits here need not ask, unless it is that very holder.
+static void learn_owner(struct lh_host *host, uint32_t id, const struct lh_result *result,
+                        struct lh_instant now, struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    if (result->status != LH_STATUS_HELD || lh_ballot_node(tenant->asked_of) != result->node)
+        return;
+    tenant->told_of = tenant->asked_of;
+    tenant->told_hash = hash_of(result->holder);
+    for (uint32_t at = tenant->queue; at != 0; at = lh_request_get(host, at)->next) {
+        struct lh_request *request = lh_request_get(host, at);
+        if (hash_of(lh_request_holder(request)) != tenant->told_hash || request->asks > 0)
+            continue;
+        lh_tenant_dequeue(host, tenant, request);
+        if (!lh_tenant_ask_owner(host, id, request, now, effects))
+            lh_tenant_enqueue(host, tenant, request, false);
+        return;
+    }
+}
+
 void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
                           const struct lh_result *result, struct lh_instant now,
                           struct lh_host_effects *effects)
 {
     if (result->status == LH_STATUS_NOQUORUM) // silent: it is not asked again
         request->asks = ASKS_MAX;
+    const struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
+    if (lease != NULL)
+        learn_owner(host, lease->id, result, now, effects);
     bool own = result->status == LH_STATUS_GRANTED || result->status == LH_STATUS_LOST;
     if (own || (result->status == LH_STATUS_HELD && request->wait.ns == 0))
         lh_request_answer(host, request, result, now, effects);
@@ -266,12 +317,28 @@ void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
 
 // --- what time and clients that go away do ---
 
+// Nobody was heard to take what was let go: they may not have heard of it.
+static void hand_over_again(struct lh_host *host, uint32_t id, struct lh_instant now,
+                            struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    tenant->handing_over = tenant->rewakes < REWAKES && tenant->queue == 0;
+    if (!tenant->handing_over)
+        return;
+    tenant->rewakes++;
+    tenant->blocked_until = lh_after(now, lh_tenant_patience(host, tenant->rewakes));
+    lh_machine_release_again(&host->machine, lh_tenant_lease(host, id), &host->lease_effects);
+    lh_host_settle(host, now, effects);
+}
+
 void lh_tenant_due(struct lh_host *host, uint32_t id, struct lh_instant now,
                    struct lh_host_effects *effects)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     if (tenant->turn_given && !lh_before(now, tenant->turn_ends))
         tenant->turn_given = false; // it did not come
+    if (tenant->handing_over && !lh_before(now, tenant->blocked_until))
+        hand_over_again(host, id, now, effects);
     if (lh_tenant_orphan_due(host, id, now, effects))
         return;
     if (tenant->watches != 0 && tenant->watch_query == 0 && !lh_before(now, tenant->watch_at))

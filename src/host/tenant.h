@@ -22,15 +22,20 @@ struct lh_tenant {
     struct lh_instant granted_at, renewed_at;
     uint32_t renewals;
     bool revoked;
-    bool turn_given;    // one that waited was woken and has until turn_ends to ask afresh
-    uint32_t active;    // request for which the present attempt is made; 0 = nobody's any more
-    uint32_t queue;     // first of the acquire requests that wait
+    bool turn_given;   // one that waited was woken and has until turn_ends to ask afresh
+    bool handing_over; // let go, with other members woken: until blocked_until one of them is first
+    uint8_t rewakes;   // times they were woken again
+    uint32_t active;   // request for which the present attempt is made; 0 = nobody's any more
+    uint32_t queue;    // first of the acquire requests that wait
     uint32_t queue_end; // last
     uint32_t answering; // first of the renew and release requests under way
     uint64_t turn_hash; // of the holder whose turn it is
     struct lh_instant turn_since, turn_ends;
     struct lh_instant blocked_until; // somebody else's lease is in the way
     lh_ballot blocker;
+    lh_ballot asked_of, told_of; // blocker whose owner was asked for its holder, and said
+    struct lh_instant asked_until;
+    uint64_t told_hash;    // of that holder
     uint64_t granted_to;   // the one connection that was told of this token; or MANY
     uint32_t bond_session; // + 1: the connection that the lease is to end with; 0 = none
     uint32_t bond_next, bond_previous; // leases of the same connection; 0 ends

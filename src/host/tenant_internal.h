@@ -42,6 +42,12 @@ void lh_tenant_next(struct lh_host *host, uint32_t id, struct lh_instant now,
 bool lh_tenant_ask_owner(struct lh_host *host, uint32_t id, struct lh_request *request,
                          struct lh_instant now, struct lh_host_effects *effects);
 
+// How long those that were woken have to take a lease, the first time and again.
+static inline struct lh_duration lh_tenant_patience(const struct lh_host *host, unsigned rewakes)
+{
+    return (struct lh_duration){(64 * host->machine.round.ns) << rewakes};
+}
+
 // --- tenant_renew.c ---
 
 // P6, then the queue. Takes a lease that was held.

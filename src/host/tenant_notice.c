@@ -27,6 +27,7 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     struct lh_request *request = tenant->active != 0 ? lh_request_get(host, tenant->active) : NULL;
     tenant->active = 0;
+    tenant->handing_over = false;
     tenant->token = lh_tenant_lease(host, id)->proposer.token;
     tenant->blocker = LH_BALLOT_NONE;
     tenant->revoked = false;
@@ -53,20 +54,27 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
     lh_tenant_settle(host, id);
 }
 
+static unsigned position(const struct lh_host *host, uint8_t node)
+{
+    unsigned at = 0;
+    while (at < host->config.member_count && host->config.members[at] != node)
+        at++;
+    return at;
+}
+
 // All nodes that wait know the same instant. Two that try at once may each leave a live record at
 // some acceptors (A2) and block one another for a whole exclusion, so each has a slot of its own,
-// long enough for two rounds; whose comes first goes around with the lease in the way. Nodes
+// long enough for two rounds, in the members' order from the owner on: the lease goes around. Nodes
 // measure rounds a little differently: widths are few and far apart, so that they agree.
 static struct lh_duration behind_others(const struct lh_host *host, lh_ballot blocker)
 {
     unsigned count = host->config.member_count;
-    unsigned own = 0;
-    while (host->config.members[own] != host->config.node)
-        own++;
+    unsigned own = position(host, host->config.node);
+    unsigned owner = position(host, lh_ballot_node(blocker));
     int64_t width = SLOT_MIN;
     while (width < 2 * host->machine.round.ns)
         width *= 4;
-    return (struct lh_duration){(int64_t)((own + lh_ballot_counter(blocker)) % count) * width};
+    return (struct lh_duration){(int64_t)((own + 2 * count - owner - 1) % count) * width};
 }
 
 static void on_blocked(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
@@ -75,6 +83,7 @@ static void on_blocked(struct lh_host *host, const struct lh_notice *notice, str
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, notice->lease);
     struct lh_request *request = tenant->active != 0 ? lh_request_get(host, tenant->active) : NULL;
     tenant->active = 0;
+    tenant->handing_over = false;
     tenant->blocker = notice->ballot;
     tenant->blocked_until = lh_after(notice->at, behind_others(host, notice->ballot));
     if (request != NULL) {

@@ -116,17 +116,17 @@ void lh_tenant_let_go(struct lh_host *host, uint32_t id, struct lh_instant now,
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     struct lh_lease *lease = lh_tenant_lease(host, id);
-    if (tenant->queue != 0) // local clients wait in the same order as those of other nodes
-        for (unsigned i = 0; i < host->config.member_count; i++)
-            if (host->config.members[i] == host->config.node)
-                lease->waiter_since[i] = lh_request_get(host, tenant->queue)->waiting_since;
     lh_tenant_tell(host, id, LH_EVENT_RELEASED, effects);
     lh_tenant_unbind(host, id);
     lh_texts_drop(&host->tenants.texts, tenant->holder);
     tenant->holder = 0;
     tenant->revoked = false;
     // Until a Wake says whose turn it is; a lost one costs this little.
-    tenant->blocked_until = lh_after(now, (struct lh_duration){64 * host->machine.round.ns});
+    tenant->blocker = lease->proposer.held;
+    tenant->blocked_until = lh_after(now, lh_tenant_patience(host, 0));
+    tenant->handing_over = !lh_set_is_empty(lease->waiters);
+    tenant->rewakes = 0;
+    lease->waits = tenant->queue != 0;
     lh_machine_release(&host->machine, lease, now, &host->lease_effects);
     lh_host_settle(host, now, effects);
     lh_tenant_dismiss(host, id, true, now, effects);

@@ -170,8 +170,6 @@ struct lh_lease *lh_machine_open(struct lh_machine *machine, struct lh_key key)
     lease = &machine->leases[id - 1];
     *lease = (struct lh_lease){.key = key, .id = id, .next = *bucket_of(machine, key)};
     *bucket_of(machine, key) = id;
-    for (unsigned i = 0; i < LH_MEMBERS_MAX; i++)
-        lease->waiter_since[i] = LH_NEVER;
     machine->count++;
     return lease;
 }
@@ -195,7 +193,7 @@ void lh_machine_close(struct lh_machine *machine, struct lh_lease *lease)
 static bool sent_by_owner(uint8_t from, const struct lh_message *message)
 {
     return lh_message_is_answer(message->kind) || message->kind == LH_MESSAGE_WAKE ||
-           lh_ballot_node(message->ballot) == from;
+           message->kind == LH_MESSAGE_WAITS || lh_ballot_node(message->ballot) == from;
 }
 
 // F1: by the argument of T3, a name at rest for the ceiling's quarantine is a restart already
@@ -243,6 +241,7 @@ void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct l
         lh_machine_on_rejected(machine, (unsigned)acceptor, message, now, effects);
         break;
     case LH_MESSAGE_WAKE: lh_machine_on_wake(machine, message, now, effects); break;
+    case LH_MESSAGE_WAITS: lh_machine_on_waits(machine, (unsigned)acceptor, message); break;
     }
     lh_machine_check_invariants(machine);
 }

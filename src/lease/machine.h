@@ -49,27 +49,31 @@ struct lh_lease {
     uint32_t id;   // 1 .. max_leases; how the caller names it
     uint32_t next; // chain of its bucket or of the free list
     enum lh_want want;
-    struct lh_duration ttl;          // of the attempt in flight, or of the last one
-    struct lh_duration next_ttl;     // of the next one
-    struct lh_instant waiting_since; // of whoever it is wanted for; the longest waiting goes first
-    struct lh_instant retry_at;      // next retransmission, or end of the back-off
-    struct lh_duration pause;        // between retransmissions
-    struct lh_members_set answered;  // acceptors that answered this round
-    struct lh_members_set refused;   // those of them that will not help this round
+    struct lh_duration ttl;                          // of the attempt in flight, or of the last one
+    struct lh_duration next_ttl;                     // of the next one
+    struct lh_instant waiting_since;                 // of whoever it is wanted for
+    struct lh_instant retry_at;                      // next retransmission, or end of the back-off
+    struct lh_duration pause;                        // between retransmissions
+    struct lh_members_set answered;                  // acceptors that answered this round
+    struct lh_members_set refused;                   // those of them that will not help this round
     struct lh_instant blocked_until[LH_MEMBERS_MAX]; // what refusers said of the lease in the way
-    struct lh_instant waiter_since[LH_MEMBERS_MAX];  // members that wait for us; LH_NEVER if not
+    lh_ballot blocked_by[LH_MEMBERS_MAX];            // .. and which it was
     lh_ballot blocker;                               // the lease that was in the way last
     lh_ballot let_go;                                // the lease whose Release came last
-    struct lh_instant sent_at;                       // when this round was last sent
-    uint8_t tries;                                   // attempts in a row that came to nothing
-    uint8_t reminders;  // times to send the winning Accept again to members silent so far
-    bool whole_renewal; // F3: some acceptor refused an Extend; renew in two rounds next
+    struct lh_members_set waiters;                   // members that wait for us
+    bool waits;                // the caller's: somebody at this node waits for another's to end
+    struct lh_instant sent_at; // when this round was last sent
+    uint8_t sendings;          // of this round
+    uint8_t tries;             // attempts in a row that came to nothing
+    uint8_t reminders;         // times to send the winning Accept again to members silent so far
+    bool whole_renewal;        // F3: some acceptor refused an Extend; renew in two rounds next
 };
 
 enum lh_notice_kind {
     LH_NOTICE_ACQUIRED, // the lease is ours; proposer.token, proposer.until
     LH_NOTICE_RENEWED,
-    LH_NOTICE_BLOCKED, // another's lease `ballot` is live till `at`, or later; no more is tried
+    LH_NOTICE_BLOCKED, // another's lease `ballot` is live till `at`, or later; no more is tried.
+                       // Also of one that waits, when the lease went to another meanwhile
     LH_NOTICE_STALLED, // an attempt reached its td without a quorum; it is tried again
     LH_NOTICE_LOST,    // authority ended at td without a renewal
     LH_NOTICE_WOKEN,   // `ballot`, or if NONE whatever was in the way, was released: try at `at`
@@ -119,6 +123,16 @@ struct lh_machine_counters {
     uint64_t late_wakes;         // timers that came more than 100 ms late
 };
 
+// A lease that was let go, or an attempt that was taken back: its Release is sent again when
+// somebody may have missed it.
+#define LH_LET_GO_MAX 1024 // a power of two
+
+struct lh_let_go {
+    struct lh_key key;
+    lh_ballot ballot;
+    uint8_t times_left;
+};
+
 struct lh_machine {
     struct lh_machine_config config;
     unsigned quorum;
@@ -140,7 +154,8 @@ struct lh_machine {
     uint32_t used, free, count, held;
     struct lh_duration round; // what a quorum round takes, smoothed
     struct lh_machine_counters counters;
-    struct lh_wheel wheel; // last: it is begun, not cleared
+    struct lh_let_go let_go[LH_LET_GO_MAX]; // by key
+    struct lh_wheel wheel;                  // last: it is begun, not cleared
 };
 
 size_t lh_machine_size(const struct lh_machine_config *config);
@@ -205,10 +220,14 @@ void lh_machine_renew(struct lh_machine *machine, struct lh_lease *lease, struct
 // ACQUIRED or RENEWED.
 void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease);
 
-// P6: the holder has stopped: let go, and pass it on to the node that has waited longest. Returns
-// false if it was not held any more.
+// P6: the holder has stopped: let go, and pass it on to the next member that waits, in their order
+// from this one on. Returns false if it was not held any more.
 bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                         struct lh_lease_effects *effects);
+
+// What was let go last went to nobody yet: say so again, and wake again.
+void lh_machine_release_again(struct lh_machine *machine, struct lh_lease *lease,
+                              struct lh_lease_effects *effects);
 
 // A message from member `from`, whose authenticity and boot the caller has checked.
 void lh_machine_message(struct lh_machine *machine, uint8_t from, const struct lh_message *message,

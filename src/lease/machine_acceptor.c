@@ -148,8 +148,7 @@ static void send_answer(struct lh_machine *machine, uint8_t to, const struct lh_
 
 // Whoever waits for a lease that we hold is told when we let go.
 static void remember_waiter(struct lh_machine *machine, uint8_t from,
-                            const struct lh_message *message, lh_ballot reported,
-                            struct lh_instant now)
+                            const struct lh_message *message, lh_ballot reported)
 {
     if (message->waited.ns == 0 || reported == LH_BALLOT_NONE ||
         lh_ballot_node(reported) != machine->config.node)
@@ -158,8 +157,7 @@ static void remember_waiter(struct lh_machine *machine, uint8_t from,
     int member = lh_machine_member(machine, from);
     if (lease == NULL || member < 0)
         return;
-    int64_t since = now.ns > message->waited.ns ? now.ns - message->waited.ns : 0;
-    lease->waiter_since[member] = (struct lh_instant){since};
+    lh_set_add(&lease->waiters, (unsigned)member);
 }
 
 void lh_machine_on_prepare(struct lh_machine *machine, uint8_t from,
@@ -172,8 +170,10 @@ void lh_machine_on_prepare(struct lh_machine *machine, uint8_t from,
     if (record == NULL)
         return;
     struct lh_acceptor_answer answer = lh_acceptor_prepare(record, now, message->ballot);
-    remember_waiter(machine, from, message, answer.reported, now);
+    remember_waiter(machine, from, message, answer.reported);
     send_answer(machine, from, message, answer, effects);
+    if (from != machine->config.node)
+        lh_machine_let_go_again(machine, message->key, effects);
 }
 
 void lh_machine_on_accept(struct lh_machine *machine, uint8_t from,
@@ -192,6 +192,9 @@ void lh_machine_on_accept(struct lh_machine *machine, uint8_t from,
     if (answer.verdict == LH_REJECTED && message->ballot >= answer.promised)
         machine->counters.overwrites_refused++;
     send_answer(machine, from, message, answer, effects);
+    if (message->ballot >= answer.promised && lh_acceptor_live(record, now) &&
+        from != machine->config.node)
+        lh_machine_passed_to(machine, from, message, record->deadline, effects);
 }
 
 void lh_machine_on_extend(struct lh_machine *machine, uint8_t from,

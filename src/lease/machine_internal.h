@@ -1,5 +1,5 @@
-// What the machine's four files share: the slots and the dispatch (machine.c), the acceptor's half,
-// the proposer's half, and the rounds of its attempts.
+// What the machine's five files share: the slots and the dispatch (machine.c), the acceptor's half,
+// the proposer's half, the rounds of its attempts, and letting go.
 #ifndef LH_LEASE_MACHINE_INTERNAL_H
 #define LH_LEASE_MACHINE_INTERNAL_H
 
@@ -61,11 +61,37 @@ void lh_machine_on_extended(struct lh_machine *machine, unsigned acceptor,
 void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
                             const struct lh_message *message, struct lh_instant now,
                             struct lh_lease_effects *effects);
+// Authority has ended without a renewal: say so, once.
+void lh_machine_lose(struct lh_machine *machine, struct lh_lease *lease,
+                     struct lh_lease_effects *effects);
+
+// Letting go and handing over.
+void lh_machine_let_go(struct lh_machine *machine, struct lh_key key, lh_ballot ballot,
+                       struct lh_lease_effects *effects);
+void lh_machine_send_release(struct lh_machine *machine, struct lh_key key, lh_ballot ballot,
+                             struct lh_lease_effects *effects);
+// What was let go last of `key`, as far as it is remembered.
+lh_ballot lh_machine_let_go_last(struct lh_machine *machine, struct lh_key key);
+// Somebody wants what was let go here, and may meet an acceptor that missed it.
+void lh_machine_let_go_again(struct lh_machine *machine, struct lh_key key,
+                             struct lh_lease_effects *effects);
+// Whether `ballot` is among what kept a quorum from us last.
+bool lh_machine_in_the_way(const struct lh_machine *machine, const struct lh_lease *lease,
+                           lh_ballot ballot);
+// When one tries whom the owner did not wake: after all whom it did.
+struct lh_instant lh_machine_after_woken(const struct lh_machine *machine, struct lh_instant now);
+// An Accept of another member came, new enough to win: whoever waits here waits behind it from now on,
+// and its owner is told so. `deadline` is what our own record says.
+void lh_machine_passed_to(struct lh_machine *machine, uint8_t from,
+                          const struct lh_message *message, struct lh_instant deadline,
+                          struct lh_lease_effects *effects);
 // Of whoever waits here behind that lease: its owner need not have known of us when it let go.
 void lh_machine_heard_release(struct lh_machine *machine, const struct lh_message *message,
                               struct lh_instant now, struct lh_lease_effects *effects);
 void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *message,
                         struct lh_instant now, struct lh_lease_effects *effects);
+void lh_machine_on_waits(struct lh_machine *machine, unsigned member,
+                         const struct lh_message *message);
 void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                           struct lh_lease_effects *effects);
 

@@ -12,7 +12,7 @@
 #define LATE_WAKE (100 * LH_NS_PER_MS)
 #define RESERVATION_WAIT (5 * LH_NS_PER_MS)
 #define SUSPENDED_WAIT LH_NS_PER_S
-#define WAKE_ROUNDS 8 // between one who is woken and the next
+#define SENDINGS_ENOUGH 4 // after which who is silent is not waited for
 
 // T4, F2: the next counter, above all that were met, or 0 until more is reserved.
 static uint64_t next_counter(struct lh_machine *machine, struct lh_lease_effects *effects)
@@ -64,9 +64,8 @@ static void abandon(struct lh_machine *machine, struct lh_lease *lease,
     const struct lh_proposer *proposer = &lease->proposer;
     bool fresh = proposer->phase == LH_ACCEPTING && proposer->base == LH_BALLOT_NONE;
     lh_proposer_abandon(&lease->proposer);
-    for (unsigned i = 0; fresh && i < machine->config.member_count; i++)
-        lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key,
-                        proposer->ballot);
+    if (fresh)
+        lh_machine_let_go(machine, lease->key, proposer->ballot, effects);
 }
 
 // P5: retry under a higher ballot after a randomised pause.
@@ -83,11 +82,21 @@ static void back_off(struct lh_machine *machine, struct lh_lease *lease, struct 
     lh_machine_arm(machine, lease);
 }
 
-// Who was not woken by the owner comes after all whom it woke.
-static struct lh_instant after_the_woken(const struct lh_machine *machine, struct lh_instant now)
+// Others' leases keep a quorum from us until `at`.
+static void blocked(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant at,
+                    struct lh_instant now, struct lh_lease_effects *effects)
 {
-    int64_t behind_ns = WAKE_ROUNDS * machine->round.ns * machine->config.member_count;
-    return lh_after(now, (struct lh_duration){behind_ns});
+    machine->counters.blocked++;
+    abandon(machine, lease, effects);
+    lease->want = LH_WANT_NOTHING;
+    lease->waits = true;
+    lease->tries = 0;
+    lh_machine_arm(machine, lease);
+    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_BLOCKED, lease->id);
+    notice->ballot = lease->blocker;
+    notice->at = at;
+    if (lh_machine_in_the_way(machine, lease, lease->let_go)) // its Release overtook the answers
+        notice->at = lh_earlier(at, lh_machine_after_woken(machine, now));
 }
 
 // Enough acceptors refused that this round cannot succeed.
@@ -107,16 +116,7 @@ static void refused_by_quorum(struct lh_machine *machine, struct lh_lease *lease
         back_off(machine, lease, now, effects);
         return;
     }
-    machine->counters.blocked++;
-    abandon(machine, lease, effects);
-    lease->want = LH_WANT_NOTHING;
-    lease->tries = 0;
-    lh_machine_arm(machine, lease);
-    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_BLOCKED, lease->id);
-    notice->ballot = lease->blocker;
-    notice->at = at;
-    if (lease->blocker == lease->let_go) // its Release overtook what was said of it
-        notice->at = lh_earlier(at, after_the_woken(machine, now));
+    blocked(machine, lease, at, now, effects);
 }
 
 // The lease an answer is for, or NULL: none of ours, or not of the attempt in flight.
@@ -131,14 +131,18 @@ static struct lh_lease *lease_of_answer(struct lh_machine *machine,
     return message->ballot == expected ? lease : NULL;
 }
 
-static void refuse(struct lh_lease *lease, unsigned acceptor, const struct lh_message *message,
-                   struct lh_instant now)
+static void refuse(struct lh_machine *machine, struct lh_lease *lease, unsigned acceptor,
+                   const struct lh_message *message, struct lh_instant now,
+                   struct lh_lease_effects *effects)
 {
     lh_set_add(&lease->answered, acceptor);
     lh_set_add(&lease->refused, acceptor);
     if (message->reported == LH_BALLOT_NONE)
         return;
     lease->blocked_until[acceptor] = lh_after(now, message->exclusion);
+    lease->blocked_by[acceptor] = message->reported;
+    if (message->reported == lh_machine_let_go_last(machine, lease->key)) // it missed our Release
+        lh_machine_send_release(machine, lease->key, message->reported, effects);
     if (message->reported != lease->proposer.base || lease->blocker == LH_BALLOT_NONE)
         lease->blocker = message->reported;
 }
@@ -152,7 +156,7 @@ void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
         return;
     lh_set_add(&lease->answered, acceptor);
     if (!lh_proposer_promise(&lease->proposer, now, acceptor, message->ballot, message->reported))
-        refuse(lease, acceptor, message, now);
+        refuse(machine, lease, acceptor, message, now, effects);
     if (lh_proposer_propose(&lease->proposer, now, machine->quorum)) {
         int64_t took = now.ns - lease->sent_at.ns; // after a loss this may be short, never long
         machine->round =
@@ -165,9 +169,8 @@ void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
     }
 }
 
-// Authority has ended without a renewal: say so, once.
-static void lose(struct lh_machine *machine, struct lh_lease *lease,
-                 struct lh_lease_effects *effects)
+void lh_machine_lose(struct lh_machine *machine, struct lh_lease *lease,
+                     struct lh_lease_effects *effects)
 {
     machine->counters.lost++;
     machine->held--;
@@ -181,6 +184,7 @@ static void won(struct lh_machine *machine, struct lh_lease *lease, enum lh_outc
     lease->want = LH_WANT_NOTHING;
     lease->tries = 0;
     lease->blocker = LH_BALLOT_NONE;
+    lease->waits = false;
     bool renewed = outcome == LH_RENEWED;
     if (renewed)
         machine->counters.renewed++;
@@ -221,7 +225,7 @@ void lh_machine_on_accepted(struct lh_machine *machine, unsigned acceptor,
     if (outcome == LH_NOTHING)
         return; // a quorum after td left the phase idle; the timer retries
     if (outcome == LH_ACQUIRED && lapsed) // P4: a renewal that came too late is a new lease
-        lose(machine, lease, effects);
+        lh_machine_lose(machine, lease, effects);
     if (outcome == LH_RENEWED)
         lease->whole_renewal = !lh_set_is_empty(lease->refused);
     lease->reminders = lh_machine_all_answered(machine, lease) ? 0 : REMINDERS;
@@ -274,34 +278,9 @@ void lh_machine_on_rejected(struct lh_machine *machine, unsigned acceptor,
         return;
     if (lease->proposer.phase == LH_EXTENDING)
         lease->whole_renewal = true;
-    refuse(lease, acceptor, message, now);
+    refuse(machine, lease, acceptor, message, now, effects);
     if (lh_machine_out_of_reach(machine, lease))
         refused_by_quorum(machine, lease, now, effects);
-}
-
-void lh_machine_on_wake(struct lh_machine *machine, const struct lh_message *message,
-                        struct lh_instant now, struct lh_lease_effects *effects)
-{
-    const struct lh_lease *lease = lh_machine_find(machine, message->key);
-    if (lease == NULL)
-        return;
-    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_WOKEN, lease->id);
-    struct lh_duration behind = {WAKE_ROUNDS * machine->round.ns * message->rank};
-    notice->at = lh_after(now, behind);
-}
-
-void lh_machine_heard_release(struct lh_machine *machine, const struct lh_message *message,
-                              struct lh_instant now, struct lh_lease_effects *effects)
-{
-    struct lh_lease *lease = lh_machine_find(machine, message->key);
-    if (lease == NULL)
-        return;
-    lease->let_go = message->ballot;
-    if (lease->want != LH_WANT_NOTHING || lease->blocker != message->ballot)
-        return;
-    struct lh_notice *notice = lh_machine_notify(effects, LH_NOTICE_WOKEN, lease->id);
-    notice->ballot = message->ballot;
-    notice->at = after_the_woken(machine, now);
 }
 
 // The wire carries whole ms: a TTL with a rest would give the acceptors less than td was made from
@@ -321,9 +300,10 @@ void lh_machine_acquire(struct lh_machine *machine, struct lh_lease *lease, stru
     check_ttl(machine, ttl);
     if (lease->proposer.held != LH_BALLOT_NONE) { // it ended, and its timer has not come yet
         lh_proposer_release(&lease->proposer, now);
-        lose(machine, lease, effects);
+        lh_machine_lose(machine, lease, effects);
     }
     lease->want = LH_WANT_ACQUIRE;
+    lease->waiters = LH_SET_EMPTY;
     lease->next_ttl = ttl;
     lease->waiting_since = waiting_since;
     lease->tries = 0;
@@ -362,47 +342,6 @@ void lh_machine_stop(struct lh_machine *machine, struct lh_lease *lease)
     lh_machine_check_invariants(machine);
 }
 
-// The longest waiting member first; the others know how many are before them.
-static void wake_waiters(struct lh_machine *machine, struct lh_lease *lease,
-                         struct lh_lease_effects *effects)
-{
-    for (uint8_t rank = 0; rank < machine->config.member_count; rank++) {
-        unsigned first = 0;
-        for (unsigned i = 1; i < machine->config.member_count; i++)
-            if (lh_before(lease->waiter_since[i], lease->waiter_since[first]))
-                first = i;
-        if (lease->waiter_since[first].ns == LH_NEVER.ns)
-            return;
-        lease->waiter_since[first] = LH_NEVER;
-        lh_machine_send(effects, machine->config.members[first], LH_MESSAGE_WAKE, lease->key,
-                        LH_BALLOT_NONE)
-            ->rank = rank;
-    }
-}
-
-bool lh_machine_release(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
-                        struct lh_lease_effects *effects)
-{
-    bool recorded = lease->proposer.held != LH_BALLOT_NONE;
-    lh_ballot named = lh_proposer_release(&lease->proposer, now);
-    lease->want = LH_WANT_NOTHING;
-    lease->reminders = 0;
-    lh_machine_arm(machine, lease);
-    if (named == LH_BALLOT_NONE) {
-        if (recorded)
-            lose(machine, lease, effects);
-        lh_machine_check_invariants(machine);
-        return false;
-    }
-    machine->counters.released++;
-    machine->held--;
-    for (unsigned i = 0; i < machine->config.member_count; i++)
-        lh_machine_send(effects, machine->config.members[i], LH_MESSAGE_RELEASE, lease->key, named);
-    wake_waiters(machine, lease, effects);
-    lh_machine_check_invariants(machine);
-    return true;
-}
-
 // Some refused and the others are silent, perhaps down: rather than wait for them until td, try
 // again once those that answered suffice. True if it was.
 static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease,
@@ -419,6 +358,11 @@ static bool give_up_on_silent(struct lh_machine *machine, struct lh_lease *lease
     }
     unsigned helpers = lh_set_count(lease->answered) - lh_set_count(lease->refused);
     struct lh_instant at = lh_machine_free_at(machine, lease, helpers);
+    if (lh_before(now, at) && lease->want == LH_WANT_ACQUIRE && lease->sendings > SENDINGS_ENOUGH &&
+        lh_set_count(lease->answered) >= machine->quorum) {
+        blocked(machine, lease, at, now, effects);
+        return true;
+    }
     if (lh_before(now, at)) {
         lease->retry_at = lh_earlier(lease->retry_at, at);
         return false;
@@ -439,7 +383,7 @@ static void due_while_suspended(struct lh_machine *machine, struct lh_lease *lea
     if (lease->proposer.held != LH_BALLOT_NONE) {
         lh_proposer_release(&lease->proposer, now);
         lease->want = LH_WANT_NOTHING;
-        lose(machine, lease, effects);
+        lh_machine_lose(machine, lease, effects);
     }
     lh_machine_arm(machine, lease);
 }
@@ -457,7 +401,7 @@ void lh_machine_lease_due(struct lh_machine *machine, struct lh_lease *lease, st
             machine->counters.late_wakes++;
         lh_proposer_release(proposer, now);
         lease->want = LH_WANT_NOTHING;
-        lose(machine, lease, effects);
+        lh_machine_lose(machine, lease, effects);
     } else if (lh_machine_attempting(lease) && !lh_before(now, proposer->td)) {
         machine->counters.stalled++;
         lh_machine_notify(effects, LH_NOTICE_STALLED, lease->id);

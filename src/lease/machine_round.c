@@ -38,6 +38,8 @@ void lh_machine_sent(struct lh_machine *machine, struct lh_lease *lease, struct 
                      struct lh_instant now)
 {
     lease->sent_at = now;
+    if (lease->sendings < UINT8_MAX)
+        lease->sendings++;
     lease->pause = next_pause(machine, lease, last);
     lease->retry_at = lh_after(now, lease->pause);
 }
@@ -47,9 +49,12 @@ void lh_machine_begin_round(struct lh_machine *machine, struct lh_lease *lease,
 {
     lease->answered = LH_SET_EMPTY;
     lease->refused = LH_SET_EMPTY;
-    for (unsigned i = 0; i < LH_MEMBERS_MAX; i++)
+    for (unsigned i = 0; i < LH_MEMBERS_MAX; i++) {
         lease->blocked_until[i] = LH_PAST;
+        lease->blocked_by[i] = LH_BALLOT_NONE;
+    }
     lease->reminders = 0;
+    lease->sendings = 0;
     lh_machine_sent(machine, lease, (struct lh_duration){0}, now);
 }
 

@@ -17,6 +17,8 @@ static void write_body(struct lh_writer *writer, const struct lh_message *messag
         lh_writer_u8(writer, message->rank);
         return;
     }
+    if (message->kind == LH_MESSAGE_WAITS)
+        return;
     lh_writer_u64(writer, message->ballot);
     switch (message->kind) {
     case LH_MESSAGE_PREPARE:
@@ -45,7 +47,8 @@ static void write_body(struct lh_writer *writer, const struct lh_message *messag
         break;
     case LH_MESSAGE_ACCEPTED:
     case LH_MESSAGE_RELEASE:
-    case LH_MESSAGE_WAKE: break;
+    case LH_MESSAGE_WAKE:
+    case LH_MESSAGE_WAITS: break;
     }
 }
 
@@ -113,6 +116,8 @@ static void read_body(struct lh_reader *reader, struct lh_message *message)
         message->rank = lh_reader_u8(reader);
         return;
     }
+    if (message->kind == LH_MESSAGE_WAITS)
+        return;
     message->ballot = read_ballot(reader);
     switch (message->kind) {
     case LH_MESSAGE_PREPARE:
@@ -141,7 +146,8 @@ static void read_body(struct lh_reader *reader, struct lh_message *message)
         break;
     case LH_MESSAGE_ACCEPTED:
     case LH_MESSAGE_RELEASE:
-    case LH_MESSAGE_WAKE: break;
+    case LH_MESSAGE_WAKE:
+    case LH_MESSAGE_WAITS: break;
     }
 }
 

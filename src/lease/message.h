@@ -1,7 +1,7 @@
 // What nodes say to each other about one name. The first group is the paper's (Prepare .. Release)
 // with what docs/protocol.md adds: Accept carries the lease it renews, rejections carry the
 // promised ballot, answers carry the exclusion that remains. Wake passes a release on to a node
-// that waits.
+// that waits, Waits tells an owner that there is one.
 #ifndef LH_LEASE_MESSAGE_H
 #define LH_LEASE_MESSAGE_H
 
@@ -20,14 +20,15 @@ enum lh_message_kind {
     LH_MESSAGE_REJECTED = 7,
     LH_MESSAGE_RELEASE = 8,
     LH_MESSAGE_WAKE = 9,
-    LH_MESSAGE_LEASE_LAST = LH_MESSAGE_WAKE, // greater kinds belong to host/protocol.h
+    LH_MESSAGE_WAITS = 10,
+    LH_MESSAGE_LEASE_LAST = LH_MESSAGE_WAITS, // greater kinds belong to host/protocol.h
 };
 
 // One decoded message. Each kind uses the fields that name it; the others are zero.
 struct lh_message {
     enum lh_message_kind kind;
     struct lh_key key;      // all
-    lh_ballot ballot;       // all but Wake: the attempt, or the lease
+    lh_ballot ballot;       // all but Wake and Waits: the attempt, or the lease
     lh_ballot base;         // Accept: the lease it renews, or none
     lh_ballot promised;     // Rejected: what must be exceeded
     lh_ballot reported;     // Promise, Rejected: the live lease, or none
@@ -36,7 +37,7 @@ struct lh_message {
     struct lh_duration exclusion; // Promise, Rejected: what remains of `reported`
     struct lh_duration waited;    // Prepare: how long somebody at the sender has waited, whole ms
     enum lh_message_kind refused; // Rejected: Prepare, Accept or Extend
-    uint8_t rank;                 // Wake: how many nodes have waited longer
+    uint8_t rank;                 // Wake: how many nodes come before
 };
 
 // True for the answers, which count only if they echo the asker's boot.

@@ -24,6 +24,7 @@ static const char *message_name(enum lh_message_kind kind)
     case LH_MESSAGE_REJECTED: return "rejected";
     case LH_MESSAGE_RELEASE: return "release";
     case LH_MESSAGE_WAKE: return "wake";
+    case LH_MESSAGE_WAITS: return "waits";
     }
     return "unknown";
 }

@@ -160,8 +160,9 @@ static void on_event(void *context, struct lh_instant now, const struct lh_event
 
 static void log_message(const struct lh_sim_node *node, const struct lh_trace *trace)
 {
-    static const char *const kinds[] = {"",       "prepare",  "promise",  "accept",  "accepted",
-                                        "extend", "extended", "rejected", "release", "wake"};
+    static const char *const kinds[] = {"",         "prepare", "promise",  "accept",
+                                        "accepted", "extend",  "extended", "rejected",
+                                        "release",  "wake",    "waits"};
     const struct lh_message *message = &trace->message;
     fprintf(node->sim->log, "%lld   node %u %s %s %s %u: name %x ballot %llu",
             (long long)node->sim->now, node->index + 1, trace->received ? "receives" : "sends",

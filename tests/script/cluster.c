@@ -29,7 +29,7 @@ static const char *const KINDS[] = {
     [LH_MESSAGE_ACCEPT] = "accept",     [LH_MESSAGE_ACCEPTED] = "accepted",
     [LH_MESSAGE_EXTEND] = "extend",     [LH_MESSAGE_EXTENDED] = "extended",
     [LH_MESSAGE_REJECTED] = "rejected", [LH_MESSAGE_RELEASE] = "release",
-    [LH_MESSAGE_WAKE] = "wake"};
+    [LH_MESSAGE_WAKE] = "wake",         [LH_MESSAGE_WAITS] = "waits"};
 
 struct cluster {
     struct fixture fixture;

@@ -248,76 +248,6 @@ static void P6_a_release_that_comes_too_late_sends_nothing(void **state)
     end(fixture);
 }
 
-static void a_release_wakes_the_longest_waiting_first(void **state)
-{
-    (void)state;
-    struct fixture *fixture = cluster();
-    acquire(fixture, 0, 1000);
-    fixture->true_ns = 100 * MS;
-    fixture_acquire_waited(fixture, 1, NAME, lh_ms(1000), lh_ms(10));
-    fixture_settle(fixture);
-    fixture_acquire_waited(fixture, 2, NAME, lh_ms(1000), lh_ms(90));
-    fixture_settle(fixture);
-    lose_everything(fixture);
-    fixture_release(fixture, 0, NAME);
-    assert_int_equal(sent(fixture, LH_MESSAGE_WAKE), 2);
-    assert_int_equal(fixture->packets[3].to, 2);
-    assert_int_equal(fixture->packets[3].message.rank, 0);
-    assert_int_equal(fixture->packets[4].to, 1);
-    assert_int_equal(fixture->packets[4].message.rank, 1);
-    assert_true(settles_with(fixture, LH_NOTICE_WOKEN));
-    end(fixture);
-}
-
-// Node 1 asks everybody for what node 0 holds, and node 0 never hears of it. The Prepares to 1 and 2
-// are delivered; their answers, packets 0 and 1, are not yet.
-static struct fixture *asked_behind_the_owner(void)
-{
-    struct fixture *fixture = cluster();
-    acquire(fixture, 0, 1000);
-    lose_everything(fixture);
-    fixture_acquire_waited(fixture, 1, NAME, lh_ms(1000), lh_ms(10));
-    assert_int_equal(fixture->packets[0].to, 0);
-    fixture_forget_packet(fixture, 0);
-    for (unsigned i = 0; i < 2; i++) {
-        assert_true(fixture_deliver(fixture, 0));
-        fixture_forget_packet(fixture, 0);
-    }
-    return fixture;
-}
-
-// The owner knows who waits from their Prepares. One that it never got must not cost an exclusion.
-static void a_release_wakes_whom_its_owner_does_not_know(void **state)
-{
-    (void)state;
-    struct fixture *fixture = asked_behind_the_owner();
-    assert_true(settles_with(fixture, LH_NOTICE_BLOCKED));
-    const int64_t blocked_ns = fixture->told[0].notice.at.ns;
-    lose_everything(fixture);
-    fixture_release(fixture, 0, NAME);
-    assert_int_equal(sent(fixture, LH_MESSAGE_WAKE), 0);
-    assert_true(settles_with(fixture, LH_NOTICE_WOKEN));
-    assert_int_equal(fixture->told[0].node, 1);
-    assert_true(fixture->told[0].notice.at.ns < blocked_ns - 900 * MS);
-    end(fixture);
-}
-
-static void a_release_that_overtakes_the_answers_shortens_the_wait(void **state)
-{
-    (void)state;
-    struct fixture *fixture = asked_behind_the_owner();
-    fixture_release(fixture, 0, NAME);
-    unsigned release = 0;
-    while (fixture->packets[release].message.kind != LH_MESSAGE_RELEASE ||
-           fixture->packets[release].to != 1)
-        release++;
-    assert_true(fixture_deliver(fixture, release));
-    assert_false(was_told(fixture, LH_NOTICE_WOKEN)); // it is still trying
-    assert_true(settles_with(fixture, LH_NOTICE_BLOCKED));
-    assert_true(fixture->told[0].notice.at.ns < fixture_now(fixture, 1).ns + 500 * MS);
-    end(fixture);
-}
-
 // --- T4, F2 ---
 
 static void T4_counters_rise_above_requests_of_others(void **state)
@@ -518,9 +448,6 @@ int main(void)
         cmocka_unit_test(P6_a_release_names_the_renewed_ballot),
         cmocka_unit_test(P6_a_release_abandons_the_renewal_in_flight),
         cmocka_unit_test(P6_a_release_that_comes_too_late_sends_nothing),
-        cmocka_unit_test(a_release_wakes_the_longest_waiting_first),
-        cmocka_unit_test(a_release_wakes_whom_its_owner_does_not_know),
-        cmocka_unit_test(a_release_that_overtakes_the_answers_shortens_the_wait),
         cmocka_unit_test(T4_counters_rise_above_requests_of_others),
         cmocka_unit_test(T4_counters_rise_above_what_rejections_carry),
         cmocka_unit_test(F2_issues_no_counter_above_the_reservation),

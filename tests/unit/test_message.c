@@ -48,9 +48,10 @@ static const struct lh_message SAMPLES[KINDS] = {
      .exclusion = {12345}},
     {.kind = LH_MESSAGE_RELEASE, .key = {{1, 2}}, .ballot = 0x30102},
     {.kind = LH_MESSAGE_WAKE, .key = {{1, 2}}, .rank = 3},
+    {.kind = LH_MESSAGE_WAITS, .key = {{1, 2}}},
 };
 
-static const uint8_t BODY_BYTES[KINDS] = {32, 40, 36, 24, 36, 32, 57, 24, 17};
+static const uint8_t BODY_BYTES[KINDS] = {32, 40, 36, 24, 36, 32, 57, 24, 17, 16};
 
 static size_t encode(const struct lh_message *message, uint8_t bytes[BUFFER_BYTES])
 {
