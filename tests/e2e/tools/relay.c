@@ -8,6 +8,7 @@
 //     set delay N                 each is kept back for a random time up to N ms, so their order changes
 //     hold|pass|let PORT          what arrives at PORT is held back from now on; what is held goes on,
 //                                 and what comes is still held; it goes on, and no more is held
+//     lose PORT N                 the next N datagrams that arrive at PORT are lost
 //     keep on|enough|none         a copy of each datagram is kept from now on (the last 4096); no more,
 //                                 but those kept stay; they are forgotten
 //     replay N                    sends the copies again, N times, to where they went; answers how many
@@ -39,6 +40,7 @@ struct route {
     int fd;
     uint16_t port;
     bool held;
+    unsigned long lose;
     struct sockaddr_in to;
 };
 
@@ -98,7 +100,7 @@ static void pass_on(const struct datagram *datagram)
         send_flipped(datagram);
 }
 
-static void take(const struct route *route)
+static void take(struct route *route)
 {
     static struct datagram datagram;
     ssize_t size = recv(route->fd, datagram.bytes, sizeof datagram.bytes, MSG_DONTWAIT);
@@ -109,7 +111,9 @@ static void take(const struct route *route)
     datagram.due_ns = now_ns() + (int64_t)draw((uint32_t)delay_ms + 1) * 1000000;
     if (keeping)
         kept[kept_count++ % KEPT_MAX] = datagram;
-    if (draw(100) < drop)
+    bool lost = route->lose > 0;
+    route->lose -= lost;
+    if (lost || draw(100) < drop)
         return;
     if ((delay_ms > 0 || route->held) && delayed_count < DELAYED_MAX)
         delayed[delayed_count++] = datagram;
@@ -223,6 +227,16 @@ static bool hold(unsigned long port, const char *verb)
     return false;
 }
 
+static bool lose(unsigned long port, unsigned long times)
+{
+    for (unsigned i = 0; i < route_count; i++)
+        if (routes[i].port == port) {
+            routes[i].lose = times;
+            return true;
+        }
+    return false;
+}
+
 static bool set(const char *what, unsigned long value)
 {
     if (strcmp(what, "drop") == 0)
@@ -251,6 +265,8 @@ static bool obey(char *line, unsigned long *ret_number)
         return set(words[1], strtoul(words[2], NULL, 10));
     if (strcmp(verb, "hold") == 0 || strcmp(verb, "pass") == 0 || strcmp(verb, "let") == 0)
         return hold(number, verb);
+    if (strcmp(verb, "lose") == 0)
+        return lose(number, strtoul(words[2], NULL, 10));
     if (strcmp(verb, "keep") == 0) {
         keeping = strcmp(words[1], "on") == 0;
         kept_count = strcmp(words[1], "none") == 0 ? 0 : kept_count;
