@@ -10,6 +10,7 @@ static const char *const whats[LH_RECORDED_WHATS] = {
     [LH_RECORDED_OTHER] = "",
     [LH_RECORDED_SEND] = "send",
     [LH_RECORDED_RECEIVE] = "receive",
+    [LH_RECORDED_HOLD] = "hold",
     [LH_RECORDED_ADMITTED] = "admitted",
     [LH_RECORDED_QUARANTINE] = "quarantine",
     [LH_RECORDED_GRANTED] = "granted",
@@ -18,6 +19,9 @@ static const char *const whats[LH_RECORDED_WHATS] = {
     [LH_RECORDED_RELEASED] = "released",
     [LH_RECORDED_REVOKED] = "revoked",
     [LH_RECORDED_SERVING] = "serving",
+    [LH_RECORDED_RESTORED] = "state-restored",
+    [LH_RECORDED_CLOCK_BAD] = "clock-bad",
+    [LH_RECORDED_CLOCK_GOOD] = "clock-good",
 };
 
 static const char *const other_events[] = {
@@ -174,6 +178,7 @@ static bool take_number_field(struct cursor *cursor, const char *name, struct lh
         {"stamp", &event->message.stamp},
         {"ttl_ns", &event->message.ttl_ns},
         {"exclusion_ns", &event->message.exclusion_ns},
+        {"made_at", &event->made_at},
         {"number", &event->number},
         {"token", &event->token},
         {"until", &event->until},
@@ -214,11 +219,24 @@ static bool has_only_its_fields(const struct lh_recorded *event)
            (event->message.exclusion_ns != 0) == (event->message.reported != 0);
 }
 
+uint64_t lh_recorded_request(const struct lh_recorded *answer)
+{
+    switch (answer->message.kind) {
+    case LH_RECORDED_PROMISE: return LH_RECORDED_PREPARE;
+    case LH_RECORDED_ACCEPTED: return LH_RECORDED_ACCEPT;
+    case LH_RECORDED_EXTENDED: return LH_RECORDED_EXTEND;
+    case LH_RECORDED_REJECTED: return answer->message.refused;
+    default: return LH_RECORDED_NONE;
+    }
+}
+
 static const char *check_event(const struct lh_recorded *event)
 {
     const bool lease = event->what >= LH_RECORDED_GRANTED && event->what <= LH_RECORDED_REVOKED;
-    const bool message = event->what == LH_RECORDED_SEND || event->what == LH_RECORDED_RECEIVE;
-    const uint64_t peer = event->what == LH_RECORDED_SEND ? event->message.to : event->message.from;
+    const bool message = event->what >= LH_RECORDED_SEND && event->what <= LH_RECORDED_HOLD;
+    const uint64_t peer =
+        event->what == LH_RECORDED_RECEIVE ? event->message.from : event->message.to;
+    const bool answer = lh_recorded_request(event) != LH_RECORDED_NONE;
     if (event->node == 0 || event->node > 63 || event->n == 0)
         return "node or n is missing";
     if (event->message.from > 63 || event->message.to > 63)
@@ -228,6 +246,11 @@ static const char *check_event(const struct lh_recorded *event)
         return "a message needs kind and peer";
     if (message && !has_only_its_fields(event))
         return "a message lacks a field of its kind, or has one of another";
+    if (event->made_at != 0 &&
+        (event->what != LH_RECORDED_SEND || !answer || event->made_at > (uint64_t)event->at))
+        return "what was held is an answer, and older";
+    if (event->what == LH_RECORDED_HOLD && !answer)
+        return "only an answer is held";
     if (!message && (event->message.kind != LH_RECORDED_NONE || event->message.ballot != 0))
         return "an event that is no message has the fields of one";
     if (lease != (event->token != 0))
@@ -298,7 +321,7 @@ bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_
         recording->recorders |= UINT64_C(1) << event.node;
         recording->nodes |= UINT64_C(1) << event.node | UINT64_C(1) << event.message.from |
                             UINT64_C(1) << event.message.to;
-        if (event.what == LH_RECORDED_SEND)
+        if (event.what == LH_RECORDED_SEND || event.what == LH_RECORDED_HOLD)
             event.message.from = event.node;
         if (event.what == LH_RECORDED_RECEIVE)
             event.message.to = event.node;

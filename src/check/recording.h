@@ -12,6 +12,7 @@ enum lh_recorded_what { // of an event; the others are OTHER
     LH_RECORDED_OTHER,
     LH_RECORDED_SEND,
     LH_RECORDED_RECEIVE,
+    LH_RECORDED_HOLD,
     LH_RECORDED_ADMITTED,
     LH_RECORDED_QUARANTINE,
     LH_RECORDED_GRANTED,
@@ -20,6 +21,9 @@ enum lh_recorded_what { // of an event; the others are OTHER
     LH_RECORDED_RELEASED,
     LH_RECORDED_REVOKED,
     LH_RECORDED_SERVING,
+    LH_RECORDED_RESTORED,
+    LH_RECORDED_CLOCK_BAD,
+    LH_RECORDED_CLOCK_GOOD,
     LH_RECORDED_WHATS,
 };
 
@@ -49,8 +53,9 @@ struct lh_recorded {
     } message;
     enum lh_recorded_what what;
     uint32_t node;
-    uint64_t n; // counts from 1 in each life of a node
-    int64_t at; // on that node's clock
+    uint64_t n;       // counts from 1 in each life of a node
+    int64_t at;       // on that node's clock
+    uint64_t made_at; // of an answer that was held: when that was; 0: it was not
     uint64_t number, token, until;
     uint64_t generation;
     uint64_t text, holder; // hashes of what is written out: the name of a key, the holder; 0: none
@@ -68,6 +73,9 @@ struct lh_recording {
     uint64_t nodes; // that recorded, or that somebody sent to or heard from: bit per node below 64
     uint64_t recorders;
 };
+
+// The kind of message that an answer is to; LH_RECORDED_NONE if it is none.
+uint64_t lh_recorded_request(const struct lh_recorded *answer);
 
 // Appends the events of a file. Returns false with what is wrong: file, line and why.
 bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_t file,

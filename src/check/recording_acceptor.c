@@ -112,7 +112,8 @@ static bool tells_promise(struct lh_recording_judge *judge, struct lh_recorded_n
         return lh_recording_fail(judge, "A1: a rejection carries less than what was promised");
     if (exact && promised != name->promised)
         return lh_recording_fail(judge, "A1: a rejection carries more than what was promised");
-    if (!exact && promised > judge->floor)
+    const bool remembered = name->known && promised == name->promised;
+    if (!exact && !remembered && promised > judge->floor)
         judge->floor = promised;
     return true;
 }
@@ -207,6 +208,8 @@ bool lh_recording_answer(struct lh_recording_judge *judge, struct lh_recorded_na
     bool allowed = false;
     if (!judge->admitted)
         return lh_recording_fail(judge, "A4: a request is answered before the node is admitted");
+    if (judge->clock_bad)
+        return lh_recording_fail(judge, "Clock: a request is answered by a clock proved wrong");
     if (request->at < judge->silent_until)
         return lh_recording_fail(judge, "A4: a request is answered in quarantine");
     if (!judge->restored && request->at < judge->owed_before)
@@ -224,8 +227,12 @@ bool lh_recording_answer(struct lh_recording_judge *judge, struct lh_recorded_na
             allowed = accepted(judge, name, request);
         else
             allowed = extended(judge, name, request);
+        const bool told = answer->what == LH_RECORDED_SEND ||
+                          judge->answer_of[answer - judge->recording->events] != 0;
         const int64_t owed = lh_recording_exclusion_end(request->at, ttl, judge->rate_least);
-        judge->owed = judge->owed > owed ? judge->owed : owed;
+        if (told &&
+            owed > judge->owed) // what the write was waited for and never came, nobody knows
+            judge->owed = owed;
         name->known = true;
         name->touched = request->at;
         name->touched_ttl = ttl;
@@ -237,7 +244,8 @@ bool lh_recording_answer(struct lh_recording_judge *judge, struct lh_recorded_na
 void lh_recording_released(const struct lh_recording_judge *judge, struct lh_recorded_name *name,
                            const struct lh_recorded *event)
 {
-    if (event->message.ballot != name->record || event->at < judge->silent_until)
+    if (event->message.ballot != name->record || !judge->admitted ||
+        event->at < judge->silent_until)
         return;
     name->live_least = 0;
     name->live_most = 0;

@@ -17,68 +17,69 @@ bool lh_recording_fail(struct lh_recording_judge *judge, const char *why)
     return false;
 }
 
-static uint64_t request_of(const struct lh_recorded *answer)
-{
-    switch (answer->message.kind) {
-    case LH_RECORDED_PROMISE: return LH_RECORDED_PREPARE;
-    case LH_RECORDED_ACCEPTED: return LH_RECORDED_ACCEPT;
-    case LH_RECORDED_EXTENDED: return LH_RECORDED_EXTEND;
-    case LH_RECORDED_REJECTED: return answer->message.refused;
-    default: return LH_RECORDED_NONE;
-    }
-}
-
 static bool fits(const struct lh_recorded *request, const struct lh_recorded *answer)
 {
     return request->what == LH_RECORDED_RECEIVE && request->name == answer->name &&
-           request->message.kind == request_of(answer) &&
+           request->message.kind == lh_recorded_request(answer) &&
            request->message.from == answer->message.to &&
            request->message.ballot == answer->message.ballot &&
            request->message.stamp == answer->message.stamp;
 }
 
-// The request that an answer is to: of the same step, which is the latest of that instant; or if
-// the answer waited for the ceiling (F5), the earliest that has none and was not dropped (A4).
-static size_t find_request(const struct lh_recording_judge *judge, size_t answer_at,
-                           int64_t silent_until)
+// The request that an answer is to: the latest of that instant. An answer is made in the step of its
+// request, and is sent or held in it.
+static size_t find_request(const struct lh_recording_judge *judge, size_t answer_at)
 {
     const struct lh_recorded *events = judge->recording->events;
     const struct lh_recorded *answer = &events[answer_at];
-    size_t found = answer_at;
     for (size_t at = answer_at; at > 0;) {
         const struct lh_recorded *request = &events[--at];
-        if (request->file != answer->file || request->n > answer->n)
-            break; // another life
-        if (!fits(request, answer) || judge->answer_of[at] != 0 || request->at < silent_until)
-            continue;
-        found = at;
-        if (request->at == answer->at)
+        if (request->file != answer->file || request->n > answer->n || request->at != answer->at)
             break;
+        if (judge->answer_of[at] == 0 && fits(request, answer))
+            return at;
     }
-    return found;
+    return answer_at;
+}
+
+// Whether what is sent now was held in this life, and not sent yet.
+static bool was_held(const struct lh_recording_judge *judge, size_t answer_at)
+{
+    const struct lh_recorded *events = judge->recording->events;
+    const struct lh_recorded *answer = &events[answer_at];
+    for (size_t at = answer_at; at > 0;) {
+        const struct lh_recorded *held = &events[--at];
+        if (held->file != answer->file || held->n > answer->n ||
+            held->at < (int64_t)answer->made_at)
+            break;
+        if (held->what == LH_RECORDED_HOLD && held->at == (int64_t)answer->made_at &&
+            judge->answer_of[at] == 0 &&
+            memcmp(&held->message, &answer->message, sizeof held->message) == 0) {
+            judge->answer_of[at] = (uint32_t)answer_at + 1;
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool match_answers(struct lh_recording_judge *judge)
 {
     const struct lh_recorded *events = judge->recording->events;
-    int64_t silent_until = 0;
     memset(judge->answer_of, 0, judge->recording->count * sizeof *judge->answer_of);
     for (size_t i = 0; i < judge->recording->count; i++) {
-        if (events[i].node == judge->node && events[i].n == 1)
-            silent_until = 0;
-        if (events[i].node == judge->node && events[i].what == LH_RECORDED_QUARANTINE)
-            silent_until = lh_recording_after(events[i].at, events[i].number);
-        if (events[i].node != judge->node || events[i].what != LH_RECORDED_SEND ||
-            request_of(&events[i]) == LH_RECORDED_NONE)
+        const struct lh_recorded *event = &events[i];
+        if (event->node != judge->node || event->what == LH_RECORDED_RECEIVE ||
+            lh_recorded_request(event) == LH_RECORDED_NONE)
             continue;
-        size_t at = find_request(judge, i, silent_until);
-        if (at == i)
-            at = find_request(judge, i, 0);
-        if (at == i) {
+        const size_t at = event->made_at != 0 ? i : find_request(judge, i);
+        if (at != i) {
+            judge->answer_of[at] = (uint32_t)i + 1;
+        } else if (event->made_at == 0 || !was_held(judge, i)) {
             judge->n = i; // where
-            return lh_recording_fail(judge, "an answer to nothing that was received");
+            return lh_recording_fail(judge, event->made_at == 0
+                                                ? "an answer to nothing that was received"
+                                                : "an answer that was not held");
         }
-        judge->answer_of[at] = (uint32_t)i + 1;
     }
     return true;
 }
@@ -91,6 +92,8 @@ static bool receive(struct lh_recording_judge *judge, struct lh_recorded_name *n
     if ((request || kind == LH_RECORDED_RELEASE) &&
         lh_recording_owner(event->message.ballot) != event->message.from)
         return lh_recording_fail(judge, "T4: a request under the ballot of another node");
+    if (judge->clock_bad && answer_of == 0)
+        return true; // dropped
     if (request && answer_of != 0)
         return lh_recording_answer(judge, name, event, &judge->recording->events[answer_of - 1]);
     if (kind == LH_RECORDED_RELEASE)
@@ -117,6 +120,7 @@ static bool begin_life(struct lh_recording_judge *judge, const struct lh_recorde
     judge->floor = 0;
     judge->generation = 0;
     judge->admitted = false;
+    judge->clock_bad = false;
     judge->restored = false;
     judge->complete = false;
     judge->untold = 0;
@@ -127,6 +131,10 @@ static bool begin_life(struct lh_recording_judge *judge, const struct lh_recorde
 // F4: what was saved at the end of the last life, and no attempt in flight.
 static void restore(struct lh_recording_judge *judge, int64_t at)
 {
+    judge->restored = true;
+    judge->complete = judge->ended != 0;
+    if (!judge->complete)
+        return;
     memcpy(judge->names, judge->before, judge->recording->names * sizeof *judge->names);
     for (uint32_t i = 0; i < judge->recording->names; i++) {
         struct lh_recorded_name *name = &judge->names[i];
@@ -144,13 +152,12 @@ static void restore(struct lh_recording_judge *judge, int64_t at)
 static bool admit(struct lh_recording_judge *judge, const struct lh_recorded *event)
 {
     judge->admitted = true;
-    judge->complete = !event->is_restored || judge->ended != 0;
     if (event->what == LH_RECORDED_ADMITTED) {
         judge->generation = event->generation;
-        judge->restored = event->is_restored;
-        if (event->is_restored && judge->ended != 0)
-            restore(judge, event->at);
-        return true; // a quarantine may follow
+        judge->complete |= !judge->restored;
+        return event->is_restored == judge->restored || // a quarantine may follow
+               lh_recording_fail(judge,
+                                 "F4: a clean restart without what was saved, or the reverse");
     }
     judge->silent_until = lh_recording_after(event->at, event->number);
     return true;
@@ -175,6 +182,7 @@ static bool follow(struct lh_recording_judge *judge, const struct lh_recorded *e
         return lh_recording_fail(judge, "Clock: time runs backwards");
     if (judge->untold != 0 && begins_step(judge, event))
         return lh_recording_fail(judge, "before this a lease was won, or let go, and nobody told");
+    judge->step += begins_step(judge, event);
     judge->at = event->at;
     switch (event->what) {
     case LH_RECORDED_RECEIVE: return receive(judge, name, event, answer_of);
@@ -184,6 +192,15 @@ static bool follow(struct lh_recording_judge *judge, const struct lh_recorded *e
     case LH_RECORDED_SERVING:
         return (judge->admitted && event->at >= judge->silent_until) ||
                lh_recording_fail(judge, "A4: it serves before its quarantine has passed");
+    case LH_RECORDED_RESTORED:
+        restore(judge, event->at);
+        return !judge->admitted ||
+               lh_recording_fail(judge, "F4: it restores what it saved too late");
+    case LH_RECORDED_HOLD: return true; // judged with its request
+    case LH_RECORDED_CLOCK_BAD:
+    case LH_RECORDED_CLOCK_GOOD:
+        judge->clock_bad = event->what == LH_RECORDED_CLOCK_BAD;
+        return true;
     case LH_RECORDED_OTHER: return true;
     default: return lh_recording_tell(judge, name, event);
     }

@@ -7,6 +7,13 @@ static bool is_quorum(const struct lh_recording_judge *judge, uint64_t set)
     return (uint32_t)__builtin_popcountll(set) >= judge->quorum;
 }
 
+// P5: so many have refused that it was given up; whoever accepts it then comes too late.
+static bool is_out_of_reach(const struct lh_recording_judge *judge,
+                            const struct lh_recorded_name *name)
+{
+    return !is_quorum(judge, judge->recording->nodes & ~UINT64_C(1) & ~name->refused);
+}
+
 static void must_tell(struct lh_recording_judge *judge, const struct lh_recorded_name *name)
 {
     judge->untold += !name->won && name->let_go == 0;
@@ -46,11 +53,15 @@ void lh_recording_hear(struct lh_recording_judge *judge, struct lh_recorded_name
     } else if (event->message.kind == LH_RECORDED_ACCEPTED && mine &&
                name->phase == LH_RECORDED_ACCEPTING) {
         name->accepted |= from;
-        if (!is_quorum(judge, name->accepted))
+        if (!is_quorum(judge, name->accepted) || is_out_of_reach(judge, name))
             return;
         name->phase = LH_RECORDED_IDLE;
         if (event->at < name->td)
             win(judge, name, event);
+    } else if (event->message.kind == LH_RECORDED_REJECTED && mine &&
+               event->message.refused == LH_RECORDED_ACCEPT &&
+               name->phase == LH_RECORDED_ACCEPTING) {
+        name->refused |= from;
     } else if (event->message.kind == LH_RECORDED_EXTENDED && name->extending &&
                event->message.ballot == name->held && event->message.stamp == name->extend) {
         name->extended |= from;
@@ -59,10 +70,7 @@ void lh_recording_hear(struct lh_recording_judge *judge, struct lh_recorded_name
         name->extending = false;
         if (event->at >= name->extend_td || (judge->complete && event->at >= name->until))
             return;
-        must_tell(judge, name);
-        name->won = true;
-        name->renewed = true;
-        name->until = name->until > name->extend_td ? name->until : name->extend_td;
+        name->extended_in = judge->step;
     }
 }
 
@@ -83,7 +91,7 @@ static bool send_prepare(struct lh_recording_judge *judge, struct lh_recorded_na
     name->ttl_ns = event->message.ttl_ns;
     name->td = lh_recording_after(event->at, name->ttl_ns);
     name->base = event->at < name->until ? name->held : 0;
-    name->open = name->accepted = 0;
+    name->open = name->accepted = name->refused = 0;
     name->phase = LH_RECORDED_PREPARING;
     name->extending = false;
     return true;
@@ -145,7 +153,6 @@ static bool send_release(struct lh_recording_judge *judge, struct lh_recorded_na
         name->let_go = name->given_up = ballot;
         name->let_go_token = name->token;
         name->let_go_until = name->until;
-        name->won = false;
         name->held = name->token = 0;
         name->until = 0;
         name->attempt = 0;
@@ -171,9 +178,12 @@ bool lh_recording_send(struct lh_recording_judge *judge, struct lh_recorded_name
     if (lh_recording_is_request(kind) || kind == LH_RECORDED_RELEASE) {
         if (lh_recording_owner(ballot) != judge->node)
             return lh_recording_fail(judge, "T4: a request under the ballot of another node");
-        if (!judge->admitted)
+        const bool own = kind == LH_RECORDED_EXTEND || kind == LH_RECORDED_RELEASE;
+        if (!judge->admitted && !(own && judge->restored)) // what it restored it goes on holding
             return lh_recording_fail(judge, "T4: a request before the node is admitted");
-        if ((ballot >> 8 & 0xff) != judge->generation)
+        if (judge->clock_bad && kind != LH_RECORDED_RELEASE)
+            return lh_recording_fail(judge, "Clock: a request by a clock proved wrong");
+        if (judge->admitted && (ballot >> 8 & 0xff) != judge->generation)
             return lh_recording_fail(judge, "T4: a ballot of another generation of this node");
     }
     switch (kind) {
@@ -185,32 +195,53 @@ bool lh_recording_send(struct lh_recording_judge *judge, struct lh_recorded_name
     }
 }
 
+// A renewal by F3 need not be told: it may have been given up before (P5).
+static void tell_extended(struct lh_recording_judge *judge, struct lh_recorded_name *name)
+{
+    int64_t *until = name->let_go != 0 ? &name->let_go_until : &name->until;
+    must_tell(judge, name);
+    name->won = name->renewed = true;
+    *until = *until > name->extend_td ? *until : name->extend_td;
+}
+
+// What the lease must be told as. In a step sends come first, so it may be let go already.
+static bool as_won(struct lh_recording_judge *judge, const struct lh_recorded_name *name,
+                   const struct lh_recorded *event)
+{
+    const bool let_go = name->let_go != 0;
+    if (!name->won || name->renewed == (event->what == LH_RECORDED_GRANTED))
+        return lh_recording_fail(judge,
+                                 "P4: granted without a quorum of accepted answers just now");
+    if ((int64_t)event->until != (let_go ? name->let_go_until : name->until))
+        return lh_recording_fail(judge, "P4: granted for longer or shorter than td says");
+    return event->token == (let_go ? name->let_go_token : name->token) ||
+           lh_recording_fail(judge, "P4: granted under another token than it was won by");
+}
+
 static bool tell_granted(struct lh_recording_judge *judge, struct lh_recorded_name *name,
                          const struct lh_recorded *event)
 {
     const bool granted = event->what == LH_RECORDED_GRANTED;
-    const int64_t until = (int64_t)event->until;
-    if (event->at >= until)
+    if (event->at >= (int64_t)event->until)
         return lh_recording_fail(judge, "P4: granted at or after its end");
-    if (judge->complete || granted) {
-        if (!name->won || name->renewed == granted)
-            return lh_recording_fail(judge, "P4: granted without a quorum of accepted answers just "
-                                            "now");
-        if (until != name->until)
-            return lh_recording_fail(judge, "P4: granted for longer or shorter than td says");
-        if (event->token != name->token)
-            return lh_recording_fail(judge, "P4: granted under another token than it was won by");
-    }
+    if (!granted && !name->won && name->extended_in == judge->step)
+        tell_extended(judge, name);
+    if ((judge->complete || granted) && !as_won(judge, name, event))
+        return false;
     if (granted && name->told != 0)
         return lh_recording_fail(judge, "granted before the last lease was told to be lost");
     if (!granted && judge->complete &&
         (event->token != name->told || event->holder != name->told_holder))
         return lh_recording_fail(judge, "renewed for somebody to whom it was not granted");
-    told(judge, name);
-    name->token = event->token;
+    if (name->let_go != 0) {
+        name->won = false; // its end is still to be told
+    } else {
+        told(judge, name);
+        name->token = event->token;
+    }
     name->told = event->token;
     name->told_holder = event->holder;
-    name->told_until = until;
+    name->told_until = (int64_t)event->until;
     return true;
 }
 
@@ -225,7 +256,7 @@ static bool tell_end(struct lh_recording_judge *judge, struct lh_recorded_name *
         return lh_recording_fail(judge, "an end is told to somebody to whom it was not granted");
     if (unwanted && event->token != name->let_go_token)
         return lh_recording_fail(judge, "P6: released under another token than it was won by");
-    if (lost && event->at < name->told_until)
+    if (lost && event->at < name->told_until && !judge->clock_bad)
         return lh_recording_fail(judge, "P5: lost before its end");
     if (!lost && judge->complete && event->at < name->told_until && name->let_go == 0)
         return lh_recording_fail(judge, "P6: released, and no Release was sent");
@@ -234,6 +265,10 @@ static bool tell_end(struct lh_recording_judge *judge, struct lh_recorded_name *
     name->told = 0;
     if (!lost)
         told(judge, name);
+    if (lost && !name->won && name->base != 0) // what was to renew it is given up
+        name->phase = LH_RECORDED_IDLE;
+    if (judge->clock_bad)
+        name->held = name->token = name->attempt = 0, name->until = 0;
     return true;
 }
 

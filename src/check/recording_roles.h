@@ -32,6 +32,7 @@ struct lh_recorded_name {
     uint64_t base; // 0: a fresh attempt
     uint64_t open; // bit per acceptor
     uint64_t accepted;
+    uint64_t refused; // of those who were sent the Accept
     uint64_t held;
     uint64_t token;
     int64_t until;
@@ -39,6 +40,9 @@ struct lh_recorded_name {
     int64_t extend_td;
     uint64_t extended;
     bool extending;
+    uint64_t
+        extended_in; // the step in which a quorum had answered, in time: it may be told, or was
+                     // given up (P5)
     // what the client knows
     uint64_t told; // a token
     int64_t told_until;
@@ -72,7 +76,9 @@ struct lh_recording_judge {
     int64_t silent_until;
     uint64_t generation;
     uint64_t floor;  // F2: a name without a record is promised at least here
+    uint64_t step;   // counts the steps of this node
     bool admitted;   // may act
+    bool clock_bad;  // and may not, since its clock is proved out of its bound
     bool restored;   // with what it saved (F4)
     bool complete;   // what this life began with is known: nothing, or what the last one had
     uint32_t untold; // names with something to be told in this step

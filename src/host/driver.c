@@ -17,6 +17,7 @@
 // What waits for a write.
 struct held {
     uint64_t after;
+    struct lh_instant made;
     uint8_t to;
     uint16_t size;
     uint8_t bytes[HELD_BYTES_MAX];
@@ -116,10 +117,9 @@ static void send_outbox(struct lh_driver *driver, unsigned member)
     outbox->used = 0;
 }
 
-static void trace(struct lh_driver *driver, struct lh_instant now, bool received, uint8_t peer,
+static void trace(struct lh_driver *driver, struct lh_instant now, struct lh_trace made,
                   struct lh_slice framed)
 {
-    struct lh_trace made = {.received = received, .peer = peer};
     if (driver->world.trace != NULL && framed.data[0] <= LH_MESSAGE_LEASE_LAST &&
         lh_message_decode((enum lh_message_kind)framed.data[0],
                           lh_slice_of(framed.data + FRAME_BYTES, framed.size_bytes - FRAME_BYTES),
@@ -144,11 +144,11 @@ static void say_to_self(struct lh_driver *driver, struct lh_slice framed)
 }
 
 // Packs a message for another member, or lays it by for this node itself.
-static void let_out(struct lh_driver *driver, struct lh_instant now, uint8_t to,
-                    struct lh_slice framed)
+static void let_out(struct lh_driver *driver, struct lh_instant now, struct lh_instant made,
+                    uint8_t to, struct lh_slice framed)
 {
     driver->counters.messages_out++;
-    trace(driver, now, false, to, framed);
+    trace(driver, now, (struct lh_trace){.peer = to, .made = made}, framed);
     if (to == driver->node) {
         say_to_self(driver, framed);
         return;
@@ -165,15 +165,18 @@ static void let_out(struct lh_driver *driver, struct lh_instant now, uint8_t to,
     }
 }
 
-static void hold(struct lh_driver *driver, uint64_t after, uint8_t to, struct lh_slice framed)
+static void hold(struct lh_driver *driver, struct lh_instant now, uint64_t after, uint8_t to,
+                 struct lh_slice framed)
 {
     LH_ASSERT_LE(framed.size_bytes, HELD_BYTES_MAX);
     if (driver->held_count == HELD_MAX) { // like a datagram lost
         driver->counters.held_full++;
         return;
     }
+    trace(driver, now, (struct lh_trace){.held = true, .peer = to, .made = now}, framed);
     struct held *held = &driver->held[driver->held_count++];
     held->after = after;
+    held->made = now;
     held->to = to;
     held->size = (uint16_t)framed.size_bytes;
     memcpy(held->bytes, framed.data, framed.size_bytes);
@@ -185,7 +188,7 @@ static void let_out_held(struct lh_driver *driver, struct lh_instant now)
     for (unsigned i = 0; i < driver->held_count; i++) {
         struct held *held = &driver->held[i];
         if (held->after <= driver->persisted)
-            let_out(driver, now, held->to, lh_slice_of(held->bytes, held->size));
+            let_out(driver, now, held->made, held->to, lh_slice_of(held->bytes, held->size));
         else
             driver->held[kept++] = *held;
     }
@@ -202,9 +205,9 @@ static void carry_out(struct lh_driver *driver, struct lh_instant now)
         const struct lh_host_send *send = &effects->sends[i];
         struct lh_slice framed = lh_slice_of(effects->arena + send->offset, send->size);
         if (send->after > driver->persisted)
-            hold(driver, send->after, send->to, framed);
+            hold(driver, now, send->after, send->to, framed);
         else
-            let_out(driver, now, send->to, framed);
+            let_out(driver, now, now, send->to, framed);
     }
     for (unsigned i = 0; i < effects->reply_count; i++) {
         const struct lh_host_reply *reply = &effects->replies[i];
@@ -250,7 +253,8 @@ static void hear_self(struct lh_driver *driver, struct lh_instant now)
                                   .node = driver->node,
                                   .message = at[0],
                                   .bytes = lh_slice_of(at + FRAME_BYTES, size - FRAME_BYTES)};
-    trace(driver, now, true, driver->node, lh_slice_of(at, size));
+    trace(driver, now, (struct lh_trace){.received = true, .peer = driver->node, .made = now},
+          lh_slice_of(at, size));
     driver->self_start += (uint32_t)size;
     step_once(driver, &input);
 }
@@ -316,7 +320,8 @@ void lh_driver_datagram(struct lh_driver *driver, uint8_t node, uint8_t generati
             return;
         }
         driver->counters.messages_in++;
-        trace(driver, input.now, true, node,
+        trace(driver, input.now,
+              (struct lh_trace){.received = true, .peer = node, .made = input.now},
               lh_slice_of(frame, FRAME_BYTES + input.bytes.size_bytes));
         step(driver, &input);
     }

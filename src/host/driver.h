@@ -12,7 +12,9 @@
 // One lease message that was sent or received, for --record.
 struct lh_trace {
     bool received;
+    bool held; // it was made, and is sent once a write is durable
     uint8_t peer;
+    struct lh_instant made; // earlier than now if it was held
     struct lh_message message;
 };
 

@@ -175,8 +175,10 @@ static void start_again(struct lh_host *host, struct lh_host_effects *effects)
     if (!host->config.quarantine_ceiling && identity->ceiling.ns < longest.ns)
         identity->ceiling = longest;
     identity->served = identity->restored ? (struct lh_duration){0} : identity->ceiling; // F4
-    if (identity->restored)
+    if (identity->restored) {
         identity->origin = "clean restart";
+        lh_host_event(effects, LH_EVENT_RESTORED);
+    }
     identity->quarantine_until = lh_after(host->started_at, identity->served);
     identity->state = LH_IDENTITY_ADMITTING;
     identity->awaited = persist(host, effects);

@@ -4,6 +4,23 @@
 
 #include "lease/timing.h"
 
+const char *lh_message_name(enum lh_message_kind kind)
+{
+    switch (kind) {
+    case LH_MESSAGE_PREPARE: return "prepare";
+    case LH_MESSAGE_PROMISE: return "promise";
+    case LH_MESSAGE_ACCEPT: return "accept";
+    case LH_MESSAGE_ACCEPTED: return "accepted";
+    case LH_MESSAGE_EXTEND: return "extend";
+    case LH_MESSAGE_EXTENDED: return "extended";
+    case LH_MESSAGE_REJECTED: return "rejected";
+    case LH_MESSAGE_RELEASE: return "release";
+    case LH_MESSAGE_WAKE: return "wake";
+    case LH_MESSAGE_WAITS: return "waits";
+    }
+    return "unknown";
+}
+
 static void write_ms(struct lh_writer *writer, struct lh_duration span)
 {
     int64_t ms = span.ns / LH_NS_PER_MS;

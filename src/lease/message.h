@@ -40,6 +40,9 @@ struct lh_message {
     uint8_t rank;                 // Wake: how many nodes come before
 };
 
+// For recordings and logs: "prepare" .. "waits".
+const char *lh_message_name(enum lh_message_kind kind);
+
 // True for the answers, which count only if they echo the asker's boot.
 static inline bool lh_message_is_answer(enum lh_message_kind kind)
 {

@@ -110,6 +110,7 @@ static enum lh_log_level event_level(enum lh_event_kind kind)
     case LH_EVENT_CLOCK_GOOD: return LH_LOG_WARN;
     case LH_EVENT_RENEWED: return LH_LOG_DEBUG;
     case LH_EVENT_STARTED:
+    case LH_EVENT_RESTORED:
     case LH_EVENT_JOINING:
     case LH_EVENT_ADMITTED:
     case LH_EVENT_QUARANTINE:
@@ -150,6 +151,7 @@ static void log_event(const struct lh_event *event)
     case LH_EVENT_QUARANTINE:
         lh_log(level, name, "ms=%llu", (unsigned long long)event->number / 1000000);
         break;
+    case LH_EVENT_RESTORED:
     case LH_EVENT_SERVING: lh_log_event(level, name); break;
     case LH_EVENT_PEER_UP:
         lh_log(level, name, "node=%u generation=%u start=%llu", event->peer, event->generation,
@@ -364,9 +366,8 @@ static void restore(struct daemon *daemon)
     struct lh_error error = {""};
     if (!daemon->config->clean_restart)
         return;
-    if (lh_state_restore(daemon->config, lh_driver_host(daemon->driver), &error))
-        lh_log_event(LH_LOG_INFO, "state-restored");
-    else if (error.text[0] != '\0')
+    if (!lh_state_restore(daemon->config, lh_driver_host(daemon->driver), &error) &&
+        error.text[0] != '\0')
         lh_log(LH_LOG_WARN, "state-not-restored", "reason=%s", error.text);
 }
 

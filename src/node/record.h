@@ -1,18 +1,16 @@
-// --record: the protocol as this node saw it, one JSON object a line, for validation against the
-// model. The order of lines is the order of steps at this node; messages are matched across nodes
-// by their fields.
+// record = FILE: the protocol as this node saw it, for validation against the model. A line is
+// host/recorder.h's.
 #ifndef LH_NODE_RECORD_H
 #define LH_NODE_RECORD_H
 
 #include <stdio.h>
 
-#include "host/driver.h"
+#include "host/recorder.h"
 #include "os/error.h"
 
 struct lh_record {
     FILE *file; // NULL: off
-    uint8_t node;
-    uint64_t sequence;
+    struct lh_recorder recorder;
     bool failed; // it was said once that a line could not be written
 };
 

@@ -53,7 +53,6 @@ void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t s
 static void work(const struct crew *crew, unsigned worker)
 {
     const struct lh_sim_campaign *campaign = crew->campaign;
-    FILE *log = campaign->log != NULL ? fopen(campaign->log, "w") : NULL;
     for (;;) {
         uint64_t seed = atomic_fetch_add(&crew->shared->next, 1);
         struct lh_sim_settings settings;
@@ -62,12 +61,11 @@ static void work(const struct crew *crew, unsigned worker)
             break;
         atomic_store(&crew->shared->running[worker], seed);
         lh_sim_campaign_settings(campaign, seed, &settings);
-        lh_sim_run(&settings, log, &result);
+        lh_sim_run(&settings, &campaign->files, &result);
+        fflush(NULL);
         if (write(crew->pipe[1], &result, sizeof result) != (ssize_t)sizeof result)
             break;
     }
-    if (log != NULL)
-        fclose(log);
     _exit(0);
 }
 

@@ -16,10 +16,10 @@ struct lh_sim_campaign {
     unsigned nodes;        // 0: the seed's choice
     const char *overrides; // or NULL
     unsigned weakened;
-    unsigned workers; // 0: one for each core
-    const char *log;  // where the event log goes; one seed only. NULL: nowhere
-    bool keep_going;  // after a failure
-    int stopped_by;   // SIGINT or SIGTERM, if one came: seeds under way then have no result
+    unsigned workers;          // 0: one for each core
+    bool keep_going;           // after a failure
+    struct lh_sim_files files; // one seed only
+    int stopped_by; // SIGINT or SIGTERM, if one came: seeds under way then have no result
     // Each result, in the order in which they come.
     void *context;
     void (*each)(void *context, const struct lh_sim_result *result);

@@ -3,9 +3,11 @@
 #include "sim/sim.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +35,7 @@ static const char usage[] =
     "  --keep-going         do not end at the first failure\n"
     "  --workers N          processes (default: one for each core)\n"
     "  --log FILE           write the event log of one seed\n"
+    "  --record DIR         write what each node of one seed records, for `leasehold trace check`\n"
     "  --json               one object a run\n\n"
     "Exit codes: 0 clean; 3 two held a lease at once, a token fell, or a stale write was taken; 4\n"
     "after healing a node did not serve or a lease was not granted in time; 70 a run crashed.\n\n"
@@ -40,6 +43,7 @@ static const char usage[] =
 
 struct options {
     struct lh_sim_campaign campaign;
+    const char *log, *record; // paths, or NULL
     bool json, progress;
     // what came so far
     enum lh_sim_verdict worst;
@@ -136,7 +140,9 @@ static bool read_value(struct options *options, const char *option, const char *
         if (campaign->weakened == 0)
             return complain(option, value, "no such rule; `leasehold sim --help` lists them");
     } else if (strcmp(option, "--log") == 0) {
-        campaign->log = value;
+        options->log = value;
+    } else if (strcmp(option, "--record") == 0) {
+        options->record = value;
     } else {
         return complain("unknown option", option, "`leasehold sim --help` lists them");
     }
@@ -178,14 +184,41 @@ static bool check_options(const struct options *options)
     if (campaign->overrides != NULL &&
         !lh_sim_settings_override(&settings, campaign->overrides, error, sizeof error))
         return complain("--faults", campaign->overrides, error);
-    if (campaign->log != NULL && campaign->first != campaign->last)
-        return complain("--log", campaign->log, "needs a single --seed");
-    FILE *log = campaign->log != NULL ? fopen(campaign->log, "w") : NULL;
-    if (campaign->log != NULL && log == NULL)
-        return complain("--log", campaign->log, strerror(errno));
-    if (log != NULL)
-        fclose(log);
+    const char *one = options->log != NULL ? options->log : options->record;
+    if (one != NULL && campaign->first != campaign->last)
+        return complain(options->log != NULL ? "--log" : "--record", one, "needs a single --seed");
     return true;
+}
+
+// --- what a single run writes ---
+
+static bool open_file(const char *option, const char *path, FILE **ret_file)
+{
+    *ret_file = fopen(path, "w");
+    return *ret_file != NULL || complain(option, path, strerror(errno));
+}
+
+static bool open_records(struct options *options)
+{
+    char path[PATH_MAX];
+    struct lh_sim_settings settings;
+    if (mkdir(options->record, 0777) != 0 && errno != EEXIST)
+        return complain("--record", options->record, strerror(errno));
+    lh_sim_campaign_settings(&options->campaign, options->campaign.first, &settings);
+    for (int i = 0; i < settings.nodes; i++) {
+        if (snprintf(path, sizeof path, "%s/node%d", options->record, i + 1) >= (int)sizeof path)
+            return complain("--record", options->record, "the path is too long");
+        if (!open_file("--record", path, &options->campaign.files.records[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool open_files(struct options *options)
+{
+    return (options->log == NULL ||
+            open_file("--log", options->log, &options->campaign.files.log)) &&
+           (options->record == NULL || open_records(options));
 }
 
 // --- printing ---
@@ -347,7 +380,7 @@ int lh_sim_command(int argc, char **argv)
         lh_sim_weaken_help(stdout);
         return ferror(stdout) != 0;
     }
-    if (!read_options(&options, argc, argv) || !check_options(&options))
+    if (!read_options(&options, argc, argv) || !check_options(&options) || !open_files(&options))
         return EXIT_USAGE;
     options.campaign.context = &options;
     options.campaign.each = on_result;

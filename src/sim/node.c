@@ -122,11 +122,33 @@ static void world_reply(void *context, uint32_t session, struct lh_slice bytes, 
     lh_sim_queue_push(sim->queue, at, &event, NULL, 0);
 }
 
+// --- what it tells ---
+
+static void record_message(struct lh_sim_node *node, struct lh_instant now,
+                           const struct lh_trace *trace)
+{
+    uint8_t line[LH_RECORDER_LINE_MAX];
+    struct lh_writer writer = lh_writer_of(line, sizeof line);
+    lh_recorder_message(&node->recorder, now, trace, &writer);
+    fwrite(line, 1, lh_writer_size_bytes(&writer), node->sim->files.records[node->index]);
+}
+
+static void record_event(struct lh_sim_node *node, struct lh_instant now,
+                         const struct lh_event *event)
+{
+    uint8_t line[LH_RECORDER_LINE_MAX];
+    struct lh_writer writer = lh_writer_of(line, sizeof line);
+    lh_recorder_event(&node->recorder, now, event, &writer);
+    fwrite(line, 1, lh_writer_size_bytes(&writer), node->sim->files.records[node->index]);
+}
+
 static void on_event(void *context, struct lh_instant now, const struct lh_event *event)
 {
     struct lh_sim_node *node = context;
     struct lh_sim *sim = node->sim;
     lh_sim_note(sim, lh_event_name(event->kind), node->index + 1, event->ballot, event->number);
+    if (sim->files.records[node->index] != NULL)
+        record_event(node, now, event);
     if (event->kind == LH_EVENT_HALTED)
         sim->result.halts++;
     if (event->kind == LH_EVENT_ADMITTED) {
@@ -160,30 +182,34 @@ static void on_event(void *context, struct lh_instant now, const struct lh_event
 
 static void log_message(const struct lh_sim_node *node, const struct lh_trace *trace)
 {
-    static const char *const kinds[] = {"",         "prepare", "promise",  "accept",
-                                        "accepted", "extend",  "extended", "rejected",
-                                        "release",  "wake",    "waits"};
+    FILE *log = node->sim->files.log;
     const struct lh_message *message = &trace->message;
-    fprintf(node->sim->log, "%lld   node %u %s %s %s %u: name %x ballot %llu",
-            (long long)node->sim->now, node->index + 1, trace->received ? "receives" : "sends",
-            kinds[message->kind], trace->received ? "from" : "to", trace->peer,
+    fprintf(log, "%lld   node %u %s %s %s %u: name %x ballot %llu", (long long)node->sim->now,
+            node->index + 1,
+            trace->received ? "receives"
+            : trace->held   ? "holds"
+                            : "sends",
+            lh_message_name(message->kind), trace->received ? "from" : "to", trace->peer,
             (unsigned)(message->key.word[0] & 0xfff), (unsigned long long)message->ballot);
     if (message->base != 0)
-        fprintf(node->sim->log, " base %llu", (unsigned long long)message->base);
+        fprintf(log, " base %llu", (unsigned long long)message->base);
     if (message->promised != 0)
-        fprintf(node->sim->log, " promised %llu", (unsigned long long)message->promised);
+        fprintf(log, " promised %llu", (unsigned long long)message->promised);
     if (message->reported != 0)
-        fprintf(node->sim->log, " reports %llu for %lld ns", (unsigned long long)message->reported,
+        fprintf(log, " reports %llu for %lld ns", (unsigned long long)message->reported,
                 (long long)message->exclusion.ns);
-    fputc('\n', node->sim->log);
+    fputc('\n', log);
 }
 
 static void on_trace(void *context, struct lh_instant now, const struct lh_trace *trace)
 {
-    const struct lh_sim_node *node = context;
-    if (node->sim->log != NULL)
+    struct lh_sim_node *node = context;
+    const struct lh_sim_files *files = &node->sim->files;
+    if (files->log != NULL)
         log_message(node, trace);
-    lh_sim_weaken_message(context, now.ns, trace);
+    if (files->records[node->index] != NULL)
+        record_message(node, now, trace);
+    lh_sim_weaken_message(node, now.ns, trace);
 }
 
 static void hash_name(void *context, struct lh_slice name, uint8_t ret_hash[16])
@@ -443,12 +469,13 @@ void lh_sim_node_start(struct lh_sim_node *node)
                              .persist = world_persist,
                              .reply = world_reply,
                              .event = on_event,
-                             .trace = sim->weak_messages || sim->log != NULL ? on_trace : NULL};
+                             .trace = sim->sees_messages ? on_trace : NULL};
     LH_ASSERT(node->driver == NULL);
     for (unsigned i = 0; i < sizeof node->config.entropy; i++)
         node->config.entropy[i] = (uint8_t)lh_prng_next(&sim->prng);
     node->driver = lh_driver_init(memory_of(node), &node->config, &world);
     node->life++;
+    node->recorder = (struct lh_recorder){.node = node->config.node};
     node->flush_due = node->suspended = false;
     node->paused_until = node->turn_local_ns = 0;
     node->write_count = 0;

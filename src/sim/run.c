@@ -26,8 +26,8 @@ void lh_sim_note(struct lh_sim *sim, const char *what, uint64_t a, uint64_t b, u
     fold(sim, lh_hash_bytes(LH_HASH_START, lh_slice_of_string(what)) ^ a);
     fold(sim, b);
     fold(sim, c);
-    if (sim->log != NULL)
-        fprintf(sim->log, "%lld %s %llu %llu %llu\n", (long long)sim->now, what,
+    if (sim->files.log != NULL)
+        fprintf(sim->files.log, "%lld %s %llu %llu %llu\n", (long long)sim->now, what,
                 (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
 }
 
@@ -43,8 +43,8 @@ static void note_event(struct lh_sim *sim, const struct lh_sim_event *event)
         [LH_SIM_START] = "start-due"};
     fold(sim, (uint64_t)sim->now);
     fold(sim, (uint64_t)event->kind << 48 ^ (uint64_t)event->target << 24 ^ event->size);
-    if (sim->log != NULL)
-        fprintf(sim->log, "%lld %s %u %u %u\n", (long long)sim->now, names[event->kind],
+    if (sim->files.log != NULL)
+        fprintf(sim->files.log, "%lld %s %u %u %u\n", (long long)sim->now, names[event->kind],
                 event->target, event->other, event->size);
 }
 
@@ -107,8 +107,8 @@ static void one_timer(struct lh_sim *sim, struct lh_sim_node *node, int64_t at)
         lh_sim_oracle_break(&sim->oracle, "node %u runs its timers without end", node->index + 1);
     sim->now = at > sim->now ? at : sim->now;
     fold(sim, (uint64_t)sim->now ^ node->index);
-    if (sim->log != NULL)
-        fprintf(sim->log, "%lld timer %u\n", (long long)sim->now, node->index);
+    if (sim->files.log != NULL)
+        fprintf(sim->files.log, "%lld timer %u\n", (long long)sim->now, node->index);
     lh_sim_node_timer(node);
 }
 
@@ -231,15 +231,16 @@ static void open_world(struct lh_sim *sim)
     lh_sim_faults_begin(sim);
 }
 
-void lh_sim_run(const struct lh_sim_settings *settings, FILE *log, struct lh_sim_result *ret_result)
+void lh_sim_run(const struct lh_sim_settings *settings, const struct lh_sim_files *files,
+                struct lh_sim_result *ret_result)
 {
     struct lh_sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL)
         abort();
     sim->settings = *settings;
-    sim->log = log;
+    sim->files = *files;
     sim->result.seed = settings->seed;
-    sim->weak_messages = settings->weakened != 0;
+    sim->sees_messages = settings->weakened != 0 || files->log != NULL || files->records[0] != NULL;
     open_world(sim);
     run_until(sim, sim->now + settings->duration_ns);
     if (!sim->oracle.broken)

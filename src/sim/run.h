@@ -45,8 +45,13 @@ struct lh_sim_result {
 #undef LH_SIM_COUNT_FIELD
 };
 
-// `log`: where the event log is written, or NULL.
-void lh_sim_run(const struct lh_sim_settings *settings, FILE *log,
+// What a run writes besides its result; NULL: not.
+struct lh_sim_files {
+    FILE *log;                       // the event log
+    FILE *records[LH_SIM_NODES_MAX]; // what each node records (host/recorder.h)
+};
+
+void lh_sim_run(const struct lh_sim_settings *settings, const struct lh_sim_files *files,
                 struct lh_sim_result *ret_result);
 
 #endif

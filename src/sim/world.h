@@ -13,7 +13,7 @@
 
 #include "base/prng.h"
 #include "client/keeper.h"
-#include "host/driver.h"
+#include "host/recorder.h"
 #include "sim/clock.h"
 #include "sim/oracle.h"
 #include "sim/queue.h"
@@ -43,6 +43,7 @@ struct lh_sim_node {
     size_t memory_size;
     struct lh_driver *driver; // NULL while down
     uint32_t life;            // counts starts
+    struct lh_recorder recorder;
     struct lh_sim_clock clock;
     int64_t turn_local_ns; // what it read last; for the canary that goes by it
     int64_t timer_at;      // true time at which its driver wants to be called
@@ -111,8 +112,8 @@ struct lh_sim {
     int64_t cut_until[LH_SIM_NODES_MAX][LH_SIM_NODES_MAX]; // from, to
     struct lh_sim_node nodes[LH_SIM_NODES_MAX];
     struct lh_sim_client clients[LH_SIM_CLIENTS_MAX + 1]; // the last one asks after healing
-    FILE *log;                                            // or NULL
-    bool weak_messages;                                   // some weakened rule needs to see them
+    struct lh_sim_files files;
+    bool sees_messages; // a file or a weakened rule needs them
 };
 
 // --- chance ---

@@ -24,6 +24,28 @@ verdict $? "another seed gives another"
 gives 0 "loss=1234," --seed 7 --faults loss=1234,crash-every=0s && grep -qF "crash-every=0ms," "$scratch/out"
 verdict $? "--faults overrides what the seed chose"
 
+gives 64 "needs a single --seed" --seeds 1..2 --record "$scratch/recorded" &&
+    gives 64 "Not a directory" --seed 1 --record "$scratch/one/recorded"
+verdict $? "--record is for one seed, and says what is wrong with its directory"
+
+# recorded STATUS TEXT SEED WORDS...: what `trace check` says of the recordings of a run.
+recorded() {
+    rm -rf "$scratch/recorded"
+    "$build/leasehold" sim --seed "$3" --record "$scratch/recorded" "${@:4}" >/dev/null 2>&1
+    "$build/leasehold" trace check "$scratch/recorded"/* >"$scratch/out" 2>"$scratch/err"
+    [ $? -eq "$1" ] && grep -qF "$2" "$scratch/out" "$scratch/err"
+}
+
+# 14, 34, 68 and 142: each was refused once, although it is allowed.
+clean() { for seed in {1..20} 34 68 142; do recorded 0 "allowed: " "$seed" || return 1; done; }
+clean
+verdict $? "what a clean run records is what the rules allow"
+
+recorded 1 "A4: a request is answered in quarantine" 4 --weaken short-quarantine &&
+    recorded 1 "P3: an Accept without a quorum of open promises" 7 --weaken scalar-quorum &&
+    recorded 1 "T4: a ballot that is not above the last one of this node" 7 --weaken token-reuse
+verdict $? "what a broken rule does is refused where nodes record it"
+
 # Of a simulator that reported failed commits as durable these settings found two holders within 206 seeds.
 gives 0 " 0 failed" --seeds 1..60 --faults disk-full-every=1s,disk-fail-every=1s,crash-every=1s,quarantine-ceiling=on && grep -q 'disk-errors [1-9]' "$scratch/out"
 verdict $? "disks that are full and disks that fail cost no safety"
