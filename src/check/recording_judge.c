@@ -47,13 +47,13 @@ static bool was_held(const struct lh_recording_judge *judge, size_t answer_at)
 {
     const struct lh_recorded *events = judge->recording->events;
     const struct lh_recorded *answer = &events[answer_at];
+    // Without made_at: the write was durable in the very instant in which it was made.
+    const int64_t made = answer->made_at != 0 ? (int64_t)answer->made_at : answer->at;
     for (size_t at = answer_at; at > 0;) {
         const struct lh_recorded *held = &events[--at];
-        if (held->file != answer->file || held->n > answer->n ||
-            held->at < (int64_t)answer->made_at)
+        if (held->file != answer->file || held->n > answer->n || held->at < made)
             break;
-        if (held->what == LH_RECORDED_HOLD && held->at == (int64_t)answer->made_at &&
-            judge->answer_of[at] == 0 &&
+        if (held->what == LH_RECORDED_HOLD && held->at == made && judge->answer_of[at] == 0 &&
             memcmp(&held->message, &answer->message, sizeof held->message) == 0) {
             judge->answer_of[at] = (uint32_t)answer_at + 1;
             return true;
@@ -74,7 +74,7 @@ static bool match_answers(struct lh_recording_judge *judge)
         const size_t at = event->made_at != 0 ? i : find_request(judge, i);
         if (at != i) {
             judge->answer_of[at] = (uint32_t)i + 1;
-        } else if (event->made_at == 0 || !was_held(judge, i)) {
+        } else if (!was_held(judge, i)) {
             judge->n = i; // where
             return lh_recording_fail(judge, event->made_at == 0
                                                 ? "an answer to nothing that was received"

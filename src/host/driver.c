@@ -320,9 +320,10 @@ void lh_driver_datagram(struct lh_driver *driver, uint8_t node, uint8_t generati
             return;
         }
         driver->counters.messages_in++;
-        trace(driver, input.now,
-              (struct lh_trace){.received = true, .peer = node, .made = input.now},
-              lh_slice_of(frame, FRAME_BYTES + input.bytes.size_bytes));
+        if (generation != 0) // else it says nothing of leases that is heard
+            trace(driver, input.now,
+                  (struct lh_trace){.received = true, .peer = node, .made = input.now},
+                  lh_slice_of(frame, FRAME_BYTES + input.bytes.size_bytes));
         step(driver, &input);
     }
 }
