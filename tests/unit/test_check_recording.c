@@ -246,8 +246,10 @@ static void the_network_is_held_to_what_was_sent(void **state)
     tell();
     expect_edited(14, TTL, "\"ttl_ns\":999", "nobody has sent");
     expect_edited(18, "65793", "196609", "nobody has sent");
-    // A promise leaves only after the Release that follows from it has come.
-    exchange(15, 18);
+    // An Accepted leaves only after the Release that follows from it has come.
+    exchange(16, 18);
+    exchange(17, 18);
+    edit(17, "\"at\":70", "\"at\":150");
     expect("nobody has sent");
 }
 
