@@ -376,7 +376,7 @@ int lh_sim_command(int argc, char **argv)
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(usage, stdout);
         lh_sim_settings_help(stdout);
-        fputs("\nRules to break:\n", stdout);
+        fputs("\nRules to break (what is behind others breaks nothing while they hold):\n", stdout);
         lh_sim_weaken_help(stdout);
         return ferror(stdout) != 0;
     }

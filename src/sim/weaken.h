@@ -13,13 +13,14 @@
 struct lh_sim_node;
 struct lh_trace;
 
-// flag, name, rules broken: its own and what else must go before it shows, and what that means.
+// flag, name, what it means. Of a rule that is a second line, what stands before it is named, too.
 #define LH_SIM_WEAKENINGS(X)                                                                       \
-    X(LATE_TIMER, "late-timer", "T1: the deadline counts from the promises")                       \
+    X(LATE_TIMER, "late-timer", "T1: the deadline counts from the promises; behind A2, F2")        \
     X(OWNER_ONLY_RELEASE, "owner-only-release", "A3: a release clears any lease of its owner")     \
     X(SCALAR_QUORUM, "scalar-quorum", "P2: messages are counted, not acceptors")                   \
-    X(STALE_OWNER_OPEN, "stale-owner-open", "P2: one's own lease is open under any ballot")        \
-    X(NO_REFUSAL, "no-refusal", "A2: a live lease is overwritten by any accept")                   \
+    X(STALE_OWNER_OPEN, "stale-owner-open",                                                        \
+      "P2: one's own lease is open under any ballot; behind A2")                                   \
+    X(NO_REFUSAL, "no-refusal", "A2: a live lease is overwritten by any accept; behind F2")        \
     X(SHRINKING_DEADLINE, "shrinking-deadline", "D: a shorter renewal moves an exclusion back")    \
     X(NO_QUARANTINE, "no-quarantine", "A4: an acceptor that lost its memory answers at once")      \
     X(SHORT_QUARANTINE, "short-quarantine", "T3: the quarantine is half as long")                  \
@@ -28,7 +29,8 @@ struct lh_trace;
     X(TOKEN_REUSE, "token-reuse", "F2: a restarted node counts from the beginning")                \
     X(NO_FLOOR, "no-floor",                                                                        \
       "F2: a restarted acceptor has promised nothing; tokens are not judged")                      \
-    X(FORGET_EARLY, "forget-early", "F1: an idle name is forgotten before its quarantine")         \
+    X(FORGET_EARLY, "forget-early",                                                                \
+      "F1: an idle name is forgotten before its quarantine; behind A2, F2")                        \
     X(EARLY_RELEASE, "early-release", "P6: the client releases and goes on")                       \
     X(CLIENT_OVERGRANT, "client-overgrant", "Client: the deadline counts from the answer")
 
