@@ -387,6 +387,7 @@ void lh_sim_node_event(struct lh_sim_node *node, const struct lh_sim_event *even
         lh_driver_datagram(node->driver, event->from, event->generation,
                            lh_slice_of(event->bytes, event->size));
         end_turn(node);
+        lh_sim_measured_judge(node);
         break;
     case LH_SIM_WRITTEN:
         if (event->life == node->life)
@@ -413,6 +414,7 @@ void lh_sim_node_init(struct lh_sim *sim, unsigned index)
     node->sim = sim;
     node->index = index;
     node->clock = lh_sim_some_clock(sim);
+    node->clock_since = sim->now;
     node->config = (struct lh_host_config){
         .node = (uint8_t)(index + 1),
         .member_count = (uint8_t)settings->nodes,
@@ -536,6 +538,7 @@ void lh_sim_node_reboot(struct lh_sim_node *node)
     int64_t old = lh_sim_clock_read(&node->clock, sim->now);
     int64_t fresh = lh_sim_between(sim, LH_NS_PER_S, 20 * LH_NS_PER_S);
     node->clock.local_ns += fresh - old;
+    node->clock_since = sim->now;
     for (unsigned i = 0; i < LH_SIM_NAMES_MAX; i++) // its leases end when they would have ended
         node->until_local_ns[i] += fresh - old;
     node->saved_size = 0;
@@ -545,6 +548,7 @@ void lh_sim_node_reboot(struct lh_sim_node *node)
 void lh_sim_node_bend(struct lh_sim_node *node, int64_t rate_ppm)
 {
     lh_sim_clock_bend(&node->clock, node->sim->now, rate_ppm);
+    node->clock_since = node->sim->now;
     if (node->driver != NULL)
         arm(node);
 }

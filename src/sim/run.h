@@ -31,7 +31,8 @@ enum lh_sim_verdict {
     X(pauses, "pauses")                                                                            \
     X(cuts, "cuts")                                                                                \
     X(stalls, "stalls")                                                                            \
-    X(disk_errors, "disk-errors")
+    X(disk_errors, "disk-errors")                                                                  \
+    X(intervals, "clock-intervals")
 
 struct lh_sim_result {
     uint64_t seed;

@@ -5,6 +5,7 @@
 //     faults.c   what goes wrong, and healing
 //     run.c      the loop, and the two phases of a run
 //     oracle.c   the judge
+//     measured.c the judge of what nodes measure of each other's clocks
 //
 // Nothing here depends on addresses, on the machine or on time outside: the same seed and the same
 // build give the same history, byte for byte.
@@ -45,6 +46,8 @@ struct lh_sim_node {
     uint32_t life;            // counts starts
     struct lh_recorder recorder;
     struct lh_sim_clock clock;
+    int64_t clock_since;   // true time since which it has run as it does
+    int64_t judged_at;     // when what it measures was last judged
     int64_t turn_local_ns; // what it read last; for the canary that goes by it
     int64_t timer_at;      // true time at which its driver wants to be called
     int64_t paused_until;
@@ -168,6 +171,10 @@ static inline int64_t lh_sim_node_timer_at(const struct lh_sim_node *node)
         return INT64_MAX;
     return node->timer_at > node->paused_until ? node->timer_at : node->paused_until;
 }
+
+// --- measured.c ---
+
+void lh_sim_measured_judge(struct lh_sim_node *node);
 
 // --- client.c ---
 
