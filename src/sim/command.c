@@ -13,6 +13,8 @@
 
 #include "base/text.h"
 #include "sim/campaign.h"
+#include "sim/monte_carlo.h"
+#include "sim/roles.h"
 #include "sim/weaken.h"
 
 enum { EXIT_USAGE = 64 };
@@ -36,6 +38,8 @@ static const char usage[] =
     "  --workers N          processes (default: one for each core)\n"
     "  --log FILE           write the event log of one seed\n"
     "  --record DIR         write what each node of one seed records, for `leasehold trace check`\n"
+    "  --preset monte-carlo the paper's random schedules of single steps instead: seeds 1..10000\n"
+    "                       unless given; takes --weaken, --keep-going and --json as well\n"
     "  --json               one object a run\n\n"
     "Exit codes: 0 clean; 3 two held a lease at once, a token fell, or a stale write was taken; 4\n"
     "after healing a node did not serve or a lease was not granted in time; 70 a run crashed.\n\n"
@@ -44,7 +48,8 @@ static const char usage[] =
 struct options {
     struct lh_sim_campaign campaign;
     const char *log, *record; // paths, or NULL
-    bool json, progress;
+    char unfit[32];           // an option that a preset has no use for, or empty
+    bool json, progress, monte_carlo;
     // what came so far
     enum lh_sim_verdict worst;
     uint64_t failed, done;
@@ -120,6 +125,19 @@ static bool read_duration(struct lh_sim_campaign *campaign, const char *text)
     return true;
 }
 
+static bool read_preset(struct options *options, const char *text)
+{
+    options->monte_carlo = strcmp(text, "monte-carlo") == 0;
+    return options->monte_carlo || complain("--preset", text, "the only one is monte-carlo");
+}
+
+static bool read_rules(struct lh_sim_campaign *campaign, const char *text)
+{
+    campaign->weakened = lh_sim_weaken_parse(text);
+    return campaign->weakened != 0 ||
+           complain("--weaken", text, "no such rule; `leasehold sim --help` lists them");
+}
+
 static bool read_value(struct options *options, const char *option, const char *value)
 {
     struct lh_sim_campaign *campaign = &options->campaign;
@@ -127,6 +145,11 @@ static bool read_value(struct options *options, const char *option, const char *
         return read_seed(campaign, value);
     if (strcmp(option, "--seeds") == 0)
         return read_seeds(campaign, value);
+    if (strcmp(option, "--weaken") == 0)
+        return read_rules(campaign, value);
+    if (strcmp(option, "--preset") == 0)
+        return read_preset(options, value);
+    snprintf(options->unfit, sizeof options->unfit, "%s", option);
     if (strcmp(option, "--duration") == 0)
         return read_duration(campaign, value);
     if (strcmp(option, "--nodes") == 0)
@@ -135,10 +158,6 @@ static bool read_value(struct options *options, const char *option, const char *
         return read_number(option, value, 64, &campaign->workers);
     if (strcmp(option, "--faults") == 0) {
         campaign->overrides = value;
-    } else if (strcmp(option, "--weaken") == 0) {
-        campaign->weakened = lh_sim_weaken_parse(value);
-        if (campaign->weakened == 0)
-            return complain(option, value, "no such rule; `leasehold sim --help` lists them");
     } else if (strcmp(option, "--log") == 0) {
         options->log = value;
     } else if (strcmp(option, "--record") == 0) {
@@ -175,11 +194,31 @@ static bool read_options(struct options *options, int argc, char **argv)
     return true;
 }
 
-static bool check_options(const struct options *options)
+static bool check_monte_carlo(const struct options *options)
 {
     const struct lh_sim_campaign *campaign = &options->campaign;
+    if (options->unfit[0] != '\0')
+        return complain("--preset monte-carlo has no", options->unfit, "leave it out");
+    if (is_open(campaign))
+        return complain("--seeds of --preset", "monte-carlo", "give the last one as well");
+    if ((campaign->weakened & ~(unsigned)LH_SIM_ROLES_WEAKENINGS) != 0) {
+        fprintf(stderr, "leasehold sim: --preset monte-carlo breaks these rules only: ");
+        lh_sim_weaken_print(LH_SIM_ROLES_WEAKENINGS, stderr);
+        fputc('\n', stderr);
+        return false;
+    }
+    return true;
+}
+
+static bool check_options(struct options *options)
+{
+    struct lh_sim_campaign *campaign = &options->campaign;
     struct lh_sim_settings settings;
     char error[256];
+    if (campaign->last < campaign->first) // none given
+        campaign->last = options->monte_carlo ? LH_SIM_SCHEDULES : 100;
+    if (options->monte_carlo)
+        return check_monte_carlo(options);
     lh_sim_settings_draw(&settings, campaign->first, campaign->duration_ns, campaign->nodes);
     if (campaign->overrides != NULL &&
         !lh_sim_settings_override(&settings, campaign->overrides, error, sizeof error))
@@ -371,7 +410,7 @@ static void print_summary(struct options *options)
 
 int lh_sim_command(int argc, char **argv)
 {
-    struct options options = {.campaign = {.first = 1, .last = 100, .duration_ns = 60000000000},
+    struct options options = {.campaign = {.first = 1, .last = 0, .duration_ns = 60000000000},
                               .progress = isatty(STDERR_FILENO) != 0};
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(usage, stdout);
@@ -382,6 +421,10 @@ int lh_sim_command(int argc, char **argv)
     }
     if (!read_options(&options, argc, argv) || !check_options(&options) || !open_files(&options))
         return EXIT_USAGE;
+    if (options.monte_carlo)
+        return lh_sim_monte_carlo(options.campaign.first, options.campaign.last,
+                                  options.campaign.weakened, options.campaign.keep_going,
+                                  options.json);
     options.campaign.context = &options;
     options.campaign.each = on_result;
     clock_gettime(CLOCK_MONOTONIC, &options.began);

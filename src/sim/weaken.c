@@ -64,48 +64,53 @@ void lh_sim_weaken_start(struct lh_sim_node *node)
 
 // --- requests, at the acceptor ---
 
-static void before_accept(struct lh_sim_node *node, struct lh_acceptor_record *record,
-                          struct lh_instant now, const struct lh_message *message)
+static void before_accept(unsigned flags, struct lh_acceptor_record *record, struct lh_instant now,
+                          const struct lh_message *message)
 {
     if (!lh_acceptor_live(record, now) || message->ballot < record->promised ||
         message->ballot == record->ballot)
         return;
     bool named =
         message->base == record->ballot && lh_ballot_same_owner(message->ballot, record->ballot);
-    if (named && broken(node, LH_SIM_WEAKEN_SHRINKING_DEADLINE))
+    if (named && (flags & LH_SIM_WEAKEN_SHRINKING_DEADLINE) != 0)
         record->deadline = (struct lh_instant){now.ns + 1};
-    if (!named && broken(node, LH_SIM_WEAKEN_NO_REFUSAL))
+    if (!named && (flags & LH_SIM_WEAKEN_NO_REFUSAL) != 0)
         record->deadline = now; // ended, and just now: as if nothing stood there
 }
 
-static void before_extend(struct lh_sim_node *node, struct lh_acceptor_record *record,
-                          struct lh_instant now, const struct lh_message *message)
+static void before_extend(unsigned flags, struct lh_acceptor_record *record, struct lh_instant now,
+                          const struct lh_message *message)
 {
-    if (broken(node, LH_SIM_WEAKEN_SHRINKING_DEADLINE) && lh_acceptor_live(record, now) &&
+    if ((flags & LH_SIM_WEAKEN_SHRINKING_DEADLINE) != 0 && lh_acceptor_live(record, now) &&
         message->ballot == record->ballot && message->stamp > record->stamp)
         record->deadline = (struct lh_instant){now.ns + 1};
 }
 
-static void before_release(struct lh_sim_node *node, struct lh_acceptor_record *record,
-                           struct lh_instant now, const struct lh_message *message)
+static void before_release(unsigned flags, struct lh_acceptor_record *record, struct lh_instant now,
+                           const struct lh_message *message)
 {
-    if (broken(node, LH_SIM_WEAKEN_OWNER_ONLY_RELEASE) &&
+    if ((flags & LH_SIM_WEAKEN_OWNER_ONLY_RELEASE) != 0 &&
         lh_ballot_same_owner(record->ballot, message->ballot) && message->ballot != record->ballot)
         record->deadline = now; // ended, and just now: as if nothing stood there
+}
+
+void lh_sim_weaken_request(unsigned flags, struct lh_acceptor_record *record, struct lh_instant now,
+                           const struct lh_message *message)
+{
+    switch (message->kind) {
+    case LH_MESSAGE_ACCEPT: before_accept(flags, record, now, message); break;
+    case LH_MESSAGE_EXTEND: before_extend(flags, record, now, message); break;
+    case LH_MESSAGE_RELEASE: before_release(flags, record, now, message); break;
+    default: break;
+    }
 }
 
 static void before_request(struct lh_sim_node *node, struct lh_machine *machine,
                            struct lh_instant now, const struct lh_message *message)
 {
     struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, message->key);
-    if (record == NULL || lh_before(now, machine->quarantine_until))
-        return;
-    switch (message->kind) {
-    case LH_MESSAGE_ACCEPT: before_accept(node, record, now, message); break;
-    case LH_MESSAGE_EXTEND: before_extend(node, record, now, message); break;
-    case LH_MESSAGE_RELEASE: before_release(node, record, now, message); break;
-    default: break;
-    }
+    if (record != NULL && !lh_before(now, machine->quarantine_until))
+        lh_sim_weaken_request(node->sim->settings.weakened, record, now, message);
 }
 
 // --- answers, at the proposer ---
@@ -122,27 +127,31 @@ static void count_twice(struct lh_members_set *set, unsigned acceptor)
         }
 }
 
-static void before_answer(struct lh_sim_node *node, struct lh_machine *machine, unsigned acceptor,
+void lh_sim_weaken_answer(unsigned flags, struct lh_proposer *proposer, unsigned acceptor,
                           const struct lh_message *message)
 {
-    struct lh_lease *lease = lh_machine_find(machine, message->key);
-    if (lease == NULL)
-        return;
-    struct lh_proposer *proposer = &lease->proposer;
     bool promise = message->kind == LH_MESSAGE_PROMISE && proposer->phase == LH_PREPARING &&
                    message->ballot == proposer->ballot;
     bool accepted = (message->kind == LH_MESSAGE_ACCEPTED && proposer->phase == LH_ACCEPTING &&
                      message->ballot == proposer->ballot) ||
                     (message->kind == LH_MESSAGE_EXTENDED && proposer->phase == LH_EXTENDING &&
                      message->ballot == proposer->held && message->stamp == proposer->stamp);
-    if (broken(node, LH_SIM_WEAKEN_SCALAR_QUORUM) && promise)
+    if ((flags & LH_SIM_WEAKEN_SCALAR_QUORUM) != 0 && promise)
         count_twice(&proposer->open, acceptor);
-    if (broken(node, LH_SIM_WEAKEN_SCALAR_QUORUM) && accepted)
+    if ((flags & LH_SIM_WEAKEN_SCALAR_QUORUM) != 0 && accepted)
         count_twice(&proposer->accepted, acceptor);
-    if (broken(node, LH_SIM_WEAKEN_STALE_OWNER_OPEN) && promise &&
+    if ((flags & LH_SIM_WEAKEN_STALE_OWNER_OPEN) != 0 && promise &&
         message->reported != LH_BALLOT_NONE &&
         lh_ballot_same_owner(message->reported, proposer->ballot))
         lh_set_add(&proposer->open, acceptor);
+}
+
+static void before_answer(struct lh_sim_node *node, struct lh_machine *machine, unsigned acceptor,
+                          const struct lh_message *message)
+{
+    struct lh_lease *lease = lh_machine_find(machine, message->key);
+    if (lease != NULL)
+        lh_sim_weaken_answer(node->sim->settings.weakened, &lease->proposer, acceptor, message);
 }
 
 // The first Accept of an attempt was just sent: its deadline begins only now.

@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "lease/message.h"
+#include "lease/proposer.h"
+
 struct lh_sim_node;
 struct lh_trace;
 
@@ -51,6 +54,13 @@ enum {
 unsigned lh_sim_weaken_parse(const char *text);
 void lh_sim_weaken_print(unsigned flags, FILE *file);
 void lh_sim_weaken_help(FILE *file);
+
+// A role is about to handle this message: where one of `flags` breaks its rule, as if that was not
+// there.
+void lh_sim_weaken_request(unsigned flags, struct lh_acceptor_record *record, struct lh_instant now,
+                           const struct lh_message *message);
+void lh_sim_weaken_answer(unsigned flags, struct lh_proposer *proposer, unsigned acceptor,
+                          const struct lh_message *message);
 
 // The node has just been made and not started; it was admitted, and begins its quarantine.
 void lh_sim_weaken_start(struct lh_sim_node *node);
