@@ -183,30 +183,64 @@ static bool parse_flag(const char *text, const char *name, bool *ret_value, char
     return false;
 }
 
+// The set that a list names: numbers of one digit, each once, with some of `between` between two.
+// 0 for anything else.
+static uint32_t parse_list(const char *text, const char *between, int min, int max)
+{
+    uint32_t set = 0;
+    bool apart = true;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (strchr(between, *at) != NULL) {
+            apart = true;
+            continue;
+        }
+        if (!apart || *at < '0' + min || *at > '0' + max || (set & 1u << (*at - '1')) != 0)
+            return 0;
+        set |= 1u << (*at - '1');
+        apart = false;
+    }
+    return set;
+}
+
 // "1,3" and the paper's "{a1 a3}" name the same set. "none" is the empty set, kept as a bit above
 // all acceptors, because 0 stands for "not given: all".
 static bool parse_acceptors(const char *text, const char *name, uint8_t *ret_set, char *error)
 {
-    uint32_t set = 0;
-    if (strcmp(text, "none") == 0 || strcmp(text, "{}") == 0)
-        set = 1u << LH_CHECK_MAX_ACCEPTORS;
-    for (const char *at = text; *at != '\0' && set != 1u << LH_CHECK_MAX_ACCEPTORS; at++) {
-        if (strchr("{} ,a", *at) != NULL)
-            continue;
-        if (*at < '1' || *at > '0' + LH_CHECK_MAX_ACCEPTORS) {
-            snprintf(error, LH_CHECK_ERROR_SIZE,
-                     "%s=%s: name acceptors by number, as in %s=1,3, or none", name, text, name);
-            return false;
-        }
-        set |= 1u << (*at - '1');
-    }
+    const bool none = strcmp(text, "none") == 0 || strcmp(text, "{}") == 0;
+    const uint32_t set =
+        none ? 1u << LH_CHECK_MAX_ACCEPTORS : parse_list(text, "{} ,a", 1, LH_CHECK_MAX_ACCEPTORS);
     if (set == 0) {
         snprintf(error, LH_CHECK_ERROR_SIZE,
-                 "%s=%s: name acceptors by number, as in %s=1,3, or none", name, text, name);
+                 "%s=%s: name acceptors by number, each once, as in %s=1,3, or none", name, text,
+                 name);
         return false;
     }
     *ret_set = (uint8_t)set;
     return true;
+}
+
+// "1,2" is the set of durations that attempts may have.
+static bool parse_durations(const char *text, const struct constant *constant, uint8_t *ret_set,
+                            char *error)
+{
+    const uint32_t set = parse_list(text, "{} ,", constant->min, constant->max);
+    if (set == 0) {
+        snprintf(error, LH_CHECK_ERROR_SIZE,
+                 "%s=%s: list durations from %d to %d, each once, as in %s=1,2", constant->name,
+                 text, constant->min, constant->max, constant->name);
+        return false;
+    }
+    *ret_set = (uint8_t)set;
+    return true;
+}
+
+static bool is_among(uint32_t set, const uint8_t *sets, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (sets[i] == set)
+            return true;
+    }
+    return false;
 }
 
 static bool parse_quorums(const char *text, struct lh_check_config *config, char *error)
@@ -215,13 +249,17 @@ static bool parse_quorums(const char *text, struct lh_check_config *config, char
     unsigned count = 0;
     uint32_t set = 0;
     for (const char *at = text;; at++) {
-        if (*at >= '1' && *at <= '0' + LH_CHECK_MAX_ACCEPTORS) {
+        const bool named = *at >= '1' && *at <= '0' + LH_CHECK_MAX_ACCEPTORS;
+        if (named && (set & 1u << (*at - '1')) == 0) {
             set |= 1u << (*at - '1');
             continue;
         }
-        if ((*at != ',' && *at != '\0') || set == 0 || count == LH_CHECK_MAX_QUORUMS) {
-            snprintf(error, LH_CHECK_ERROR_SIZE,
-                     "Quorums=%s: list sets of acceptor numbers, as in Quorums=12,13,23", text);
+        if ((*at != ',' && *at != '\0') || set == 0 || is_among(set, sets, count)) {
+            snprintf(
+                error, LH_CHECK_ERROR_SIZE,
+                "Quorums=%s: list sets of acceptor numbers, each set once and each number once "
+                "in a set, as in Quorums=12,13,23",
+                text);
             return false;
         }
         sets[count++] = (uint8_t)set;
@@ -231,29 +269,6 @@ static bool parse_quorums(const char *text, struct lh_check_config *config, char
     }
     memcpy(config->quorums, sets, sizeof sets);
     config->quorum_count = (uint8_t)count;
-    return true;
-}
-
-// "1,2" is the set of durations that attempts may have.
-static bool parse_durations(const char *text, const struct constant *constant, uint8_t *ret_set,
-                            char *error)
-{
-    uint32_t set = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (strchr("{}, ", *at) != NULL)
-            continue;
-        if (*at < '0' + constant->min || *at > '0' + constant->max) {
-            set = 0;
-            break;
-        }
-        set |= 1u << (*at - '1');
-    }
-    if (set == 0) {
-        snprintf(error, LH_CHECK_ERROR_SIZE, "%s=%s: list durations from %d to %d, as in %s=1,2",
-                 constant->name, text, constant->min, constant->max, constant->name);
-        return false;
-    }
-    *ret_set = (uint8_t)set;
     return true;
 }
 
@@ -361,6 +376,11 @@ bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
         if (strcmp(rules[i].name, rule) != 0)
             continue;
         modules = rules[i].modules;
+        if ((config->weaken & (uint32_t)rules[i].rule) != 0) {
+            snprintf(ret_error, LH_CHECK_ERROR_SIZE, "--weaken %s: this rule is left out already",
+                     rule);
+            return false;
+        }
         if ((modules & (1u << module)) != 0) {
             config->weaken |= (uint32_t)rules[i].rule;
             return true;

@@ -13,7 +13,7 @@ enum {
     LH_CHECK_MAX_PROPOSERS = 3,
     LH_CHECK_MAX_ACCEPTORS = 5,
     LH_CHECK_MAX_BALLOTS = 5,
-    LH_CHECK_MAX_QUORUMS = 31,
+    LH_CHECK_MAX_QUORUMS = 31, // every set of acceptors
     LH_CHECK_MAX_NETWORK = 32,
     LH_CHECK_VALUES = 32, // every variable of a module stays below this
     LH_CHECK_ERROR_SIZE = 640,
@@ -113,7 +113,7 @@ void lh_check_config_default(struct lh_check_config *config, enum lh_check_modul
 bool lh_check_config_set(struct lh_check_config *config, const char *assignment,
                          char ret_error[LH_CHECK_ERROR_SIZE]);
 
-// Adds one rule, by its name, to the weakened ones.
+// Adds one rule, by its name, to the weakened ones; not a second time.
 bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
                             char ret_error[LH_CHECK_ERROR_SIZE]);
 

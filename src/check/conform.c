@@ -17,6 +17,9 @@ bool lh_conform_possible(const struct lh_check_config *config, char ret_error[LH
         wrong = "module composition has no lease steps: --conform compares lease and closed";
     if (config->quorum_count != 0)
         wrong = "the code counts majorities: leave Quorums out under --conform";
+    if (config->module == LH_CHECK_LEASE && config->proposer_duration == 0)
+        wrong = "ProposerDuration=0 is no lease to the code, which drops it: give at least 1 "
+                "under --conform";
     if (wrong == NULL)
         return true;
     snprintf(ret_error, LH_CHECK_ERROR_SIZE, "%s: %s", config->name, wrong);

@@ -139,7 +139,14 @@ static void wrong_constants_are_named(void **state)
     expect_refused("--module lease --set ProposerDuration=3", "is above AcceptorDuration=2");
     expect_refused("--module lease --set CrashableAcceptors=3", "names an acceptor that is not");
     expect_refused("--module lease --set CrashableAcceptors=x", "name acceptors by number");
+    expect_refused("--module lease --set CrashableAcceptors=1,1", "1,1: name acceptors by number");
+    expect_refused("--module lease --set CrashableAcceptors=12", "12: name acceptors by number");
     expect_refused("--module lease --set Quorums=12,", "list sets of acceptor numbers");
+    expect_refused("--module lease --set Quorums=11,12", "11,12: list sets of acceptor numbers");
+    expect_refused("--module lease --set Quorums=12,21", "12,21: list sets of acceptor numbers");
+    expect_refused("--module lease --weaken late-timer --weaken late-timer",
+                   "late-timer: this rule is left out already");
+    expect_refused("--module lease --set ProposerDuration=0 --conform", "give at least 1 under");
     expect_refused("--module lease --set Quorums=13", "names an acceptor that is not there");
     expect_refused("--module lease --weaken gravity",
                    "gravity: there is no such rule; module lease has late-timer");
@@ -155,6 +162,8 @@ static void wrong_constants_are_named(void **state)
                    "--network closed: this is for a configuration of your");
     expect_refused("--module composition --symmetry", "no symmetry");
     expect_refused("--network closed --set ProposerDurations=0", "list durations");
+    expect_refused("--network closed --set ProposerDurations=1,1", "1,1: list durations");
+    expect_refused("--network closed --set ProposerDurations=12", "12: list durations");
 }
 
 // Quorums that do not intersect are refused, and with the refusal off they grant two leases.
@@ -175,10 +184,9 @@ static void quorums_must_intersect(void **state)
 static void a_long_list_of_quorums_is_told_whole(void **state)
 {
     (void)state;
-    static const char quorums[] =
-        "123,124,125,134,135,145,234,235,245,345,1234,1235,1245,1345,2345,12345,1123,1124,1125";
-    static const char printed[] =
-        "123,124,125,134,135,145,234,235,245,345,1234,1235,1245,1345,2345,12345,123,124,125";
+    static const char every_quorum[] =
+        "12345,1234,1235,1245,1345,2345,123,124,125,134,135,145,234,235,245,345,12,13,14,15,23,24,"
+        "25,34,35,45,1,2,3,4,5";
     struct lh_check_config config;
     char assignment[256];
     char error[LH_CHECK_ERROR_SIZE] = "";
@@ -186,11 +194,11 @@ static void a_long_list_of_quorums_is_told_whole(void **state)
     const char *name = "";
     lh_check_config_default(&config, LH_CHECK_LEASE);
     assert_true(lh_check_config_set(&config, "Acceptors=5", error));
-    snprintf(assignment, sizeof assignment, "Quorums=%s", quorums);
+    snprintf(assignment, sizeof assignment, "Quorums=%s", every_quorum);
     assert_true(lh_check_config_set(&config, assignment, error));
     for (size_t i = 0; strcmp(name, "Quorums") != 0; i++)
         assert_true(lh_check_config_constant(&config, i, &name, value));
-    assert_string_equal(value, printed);
+    assert_string_equal(value, every_quorum);
 }
 
 static void exit_codes_tell_the_verdict(void **state)
