@@ -59,6 +59,20 @@ bool lh_utf8_name_valid(struct lh_slice name)
     return true;
 }
 
+void lh_make_printable(char *text)
+{
+    struct lh_slice rest = lh_slice_of_string(text);
+    while (rest.size_bytes > 0) {
+        const size_t good = lh_utf8_char_bytes(rest);
+        const size_t char_bytes = good == 0 ? 1 : good;
+        if (is_control(rest.data, char_bytes))
+            memset(text, '?', char_bytes);
+        text += char_bytes;
+        rest.data += char_bytes;
+        rest.size_bytes -= char_bytes;
+    }
+}
+
 // --- integers ---
 
 static bool is_digit(uint8_t byte)

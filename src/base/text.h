@@ -22,6 +22,10 @@ bool lh_utf8_name_valid(struct lh_slice name);
 // Bytes of the well-formed UTF-8 character at the front of `text`, 0 if there is none.
 size_t lh_utf8_char_bytes(struct lh_slice text);
 
+// Replaces each control character of a terminated text by '?', each of its bytes: what is shown on a
+// terminal may quote anything.
+void lh_make_printable(char *text);
+
 // Parses `300ms`, `10s`, `1.5s`, `2m`, `1m30s`, `1h`, or a bare number of seconds. The value must
 // be a whole number of milliseconds, computed exactly, and fit an lh_duration. No sign, exponent or
 // space. Zero is a duration: whether it makes sense is the caller's to say. On failure returns

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/options.h"
+#include "check/say.h"
 #include "check/trace.h"
 
 enum exit_code {
@@ -42,7 +43,8 @@ static const char help[] =
     "  --threads N           default: all cores\n"
     "  --memory SIZE         default: 4/5 of what is free\n"
     "  --spill DIR           keep large frontiers in a file there\n"
-    "  --checkpoint FILE     write one every 15 minutes (--checkpoint-every)\n"
+    "  --checkpoint FILE     write one every 15 minutes (--checkpoint-every), and when told to "
+    "end\n"
     "  --resume FILE         go on from a checkpoint\n"
     "  --time TIME           give up after 90s, 15m, 2h\n"
     "  --expect-violation    exit 0 on a violation, 1 without one\n"
@@ -255,16 +257,17 @@ static int judge(const struct lh_check_options *options, const struct lh_check_j
 {
     const struct lh_check_row *row = job->row;
     if (result->invariant == LH_INV_CONFORMANCE) {
-        fprintf(stderr, "leasehold check: %s: the code does not do what the model does: %s\n",
-                job->config.name, result->fault);
+        lh_check_say(stderr, "leasehold check: %s: the code does not do what the model does: %s",
+                     job->config.name, result->fault);
         return options->expect_violation ? EXIT_AS_EXPECTED : EXIT_VIOLATION;
     }
     if (result->verdict == LH_VERDICT_INCOMPLETE) {
-        fprintf(stderr, "leasehold check: %s: incomplete: %s\n", job->config.name, result->reason);
+        lh_check_say(stderr, "leasehold check: %s: incomplete: %s", job->config.name,
+                     result->reason);
         return EXIT_INCOMPLETE;
     }
     if (options->expect_violation && result->verdict != LH_VERDICT_VIOLATED) {
-        fprintf(stderr, "leasehold check: %s: a violation was expected\n", job->config.name);
+        lh_check_say(stderr, "leasehold check: %s: a violation was expected", job->config.name);
         return EXIT_DIFFERS;
     }
     if (row == NULL || row->verdict == LH_VERDICT_INCOMPLETE || options->expect_violation) {
@@ -273,22 +276,22 @@ static int judge(const struct lh_check_options *options, const struct lh_check_j
         return result->verdict == LH_VERDICT_VIOLATED ? EXIT_VIOLATION : EXIT_AS_EXPECTED;
     }
     if (row->verdict != result->verdict) {
-        fprintf(stderr, "leasehold check: %s: recorded is %s\n", job->config.name,
-                verdict_name(row->verdict));
+        lh_check_say(stderr, "leasehold check: %s: recorded is %s", job->config.name,
+                     verdict_name(row->verdict));
         return result->verdict == LH_VERDICT_VIOLATED ? EXIT_VIOLATION : EXIT_DIFFERS;
     }
     if (row->verdict == LH_VERDICT_VIOLATED) {
         if (row->invariant == result->invariant && row->trace_states == result->trace_states)
             return EXIT_AS_EXPECTED;
-        fprintf(stderr, "leasehold check: %s: recorded is %s in %u states\n", job->config.name,
-                lh_invariant_name(row->invariant), row->trace_states);
+        lh_check_say(stderr, "leasehold check: %s: recorded is %s in %u states", job->config.name,
+                     lh_invariant_name(row->invariant), row->trace_states);
         return EXIT_DIFFERS;
     }
     if (job->counts_comparable && row->distinct != 0 && counts_differ(row, result)) {
-        fprintf(stderr,
-                "leasehold check: %s: recorded are %llu distinct, %llu generated, depth %u\n",
-                job->config.name, (unsigned long long)row->distinct,
-                (unsigned long long)row->generated, row->depth);
+        lh_check_say(stderr,
+                     "leasehold check: %s: recorded are %llu distinct, %llu generated, depth %u",
+                     job->config.name, (unsigned long long)row->distinct,
+                     (unsigned long long)row->generated, row->depth);
         return EXIT_DIFFERS;
     }
     return EXIT_AS_EXPECTED;
@@ -306,15 +309,15 @@ static bool show_trace(const struct lh_check_options *options, const struct lh_m
 {
     struct lh_trace trace;
     if (!lh_trace_open(&trace, model, result)) {
-        fprintf(stderr, "leasehold check: %s: no memory for the trace; raise --memory\n",
-                model->config.name);
+        lh_check_say(stderr, "leasehold check: %s: no memory for the trace; raise --memory",
+                     model->config.name);
         return false;
     }
     bool shown = true;
     if (!options->json)
         lh_trace_print(&trace, stdout);
     if (options->trace != NULL && !lh_trace_write(&trace, options->trace)) {
-        fprintf(stderr, "leasehold check: %s: cannot be written\n", options->trace);
+        lh_check_say(stderr, "leasehold check: %s: cannot be written", options->trace);
         shown = false;
     }
     lh_trace_close(&trace);
@@ -327,8 +330,8 @@ static int run_job(const struct lh_check_options *options, const struct lh_check
     struct lh_search_result result;
     struct lh_search_options search = options->search;
     if (!lh_model_open(&model, &job->config)) {
-        fprintf(stderr, "leasehold check: %s: the machine has no memory for its tables\n",
-                job->config.name);
+        lh_check_say(stderr, "leasehold check: %s: the machine has no memory for its tables",
+                     job->config.name);
         return EXIT_INCOMPLETE;
     }
     search.expected_distinct = expected_distinct(job);
@@ -357,7 +360,7 @@ int lh_check_command(int argc, char **argv)
     char error[LH_CHECK_ERROR_SIZE];
     int worst = EXIT_AS_EXPECTED;
     if (!lh_check_options_parse(&options, argc, argv, error)) {
-        fprintf(stderr, "leasehold check: %s\n", error);
+        lh_check_say(stderr, "leasehold check: %s", error);
         worst = EXIT_USAGE;
     } else if (options.help) {
         fputs(help, stdout);

@@ -200,6 +200,12 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK) == 0;
 }
 
+static bool is_readable_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
+}
+
 static bool apply_value(struct parser *parser, enum option_kind kind, const char *value)
 {
     struct lh_search_options *search = &parser->options->search;
@@ -240,7 +246,11 @@ static bool apply_value(struct parser *parser, enum option_kind kind, const char
                             "directory that is there");
         search->checkpoint = value;
         return true;
-    case OPT_RESUME: search->resume = value; return true;
+    case OPT_RESUME:
+        if (!is_readable_file(value))
+            return complain(parser, value, "--resume takes a file that --checkpoint wrote");
+        search->resume = value;
+        return true;
     case OPT_TRACE: {
         const char *dot = strrchr(value, '.');
         if (dot == NULL || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".json") != 0))

@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "check/checkpoint.h"
+#include "check/say.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -112,7 +113,8 @@ static bool save_checkpoint(struct lh_search *search)
     else
         saved = lh_checkpoint_save(&checkpoint, search->options->checkpoint);
     if (!saved)
-        fprintf(stderr, "leasehold check: %s could not be written\n", search->options->checkpoint);
+        lh_check_say(stderr, "leasehold check: %s could not be written",
+                     search->options->checkpoint);
     search->last_checkpoint = seconds_now();
     return saved;
 }
@@ -209,7 +211,7 @@ static void pause_search(struct lh_search *search)
         lh_search_fail(search, "stopped, and what was done is lost: the checkpoint could not be "
                                "written");
     else if (saved)
-        lh_search_fail(search, "stopped; --resume with the checkpoint goes on from here");
+        lh_search_fail(search, "stopped; with --resume and the checkpoint it goes on from here");
     else if (interrupted)
         lh_search_fail(search, "interrupted; --checkpoint FILE would have kept what was done");
     else
@@ -415,16 +417,33 @@ static uint64_t restart_at(const struct lh_search_options *options, size_t stage
     return stages[stage].restart;
 }
 
+// What ends a search in order. A hang-up that is ignored stays so: nohup.
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING = sizeof ending / sizeof ending[0] };
+
+static void catch_signals(struct sigaction ret_old[ENDING])
+{
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    for (int i = 0; i < ENDING; i++) {
+        sigaction(ending[i], NULL, &ret_old[i]);
+        if (ending[i] != SIGHUP || ret_old[i].sa_handler != SIG_IGN)
+            sigaction(ending[i], &action, NULL);
+    }
+}
+
+static void restore_signals(const struct sigaction old[ENDING])
+{
+    for (int i = 0; i < ENDING; i++)
+        sigaction(ending[i], &old[i], NULL);
+}
+
 void lh_search_run(const struct lh_model *model, const struct lh_search_options *options,
                    struct lh_search_result *ret_result)
 {
     const double started = seconds_now();
     const double started_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-    struct sigaction old_int;
-    struct sigaction old_term;
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, &old_int);
-    sigaction(SIGTERM, &action, &old_term);
+    struct sigaction old[ENDING];
+    catch_signals(old);
     memset(ret_result, 0, sizeof *ret_result);
     const bool known = options->expected_distinct != 0;
     for (size_t stage = 0;; stage++) {
@@ -451,6 +470,5 @@ void lh_search_run(const struct lh_model *model, const struct lh_search_options 
         if (!again)
             break;
     }
-    sigaction(SIGINT, &old_int, NULL);
-    sigaction(SIGTERM, &old_term, NULL);
+    restore_signals(old);
 }

@@ -52,7 +52,7 @@ struct lh_search_result {
     uint8_t choices[LH_TRACE_MAX]; // trace_states - 1 of them: which successor each time
 };
 
-// Runs a search. SIGINT and SIGTERM end it as incomplete.
+// Runs a search. SIGINT, SIGTERM and SIGHUP end it as incomplete.
 void lh_search_run(const struct lh_model *model, const struct lh_search_options *options,
                    struct lh_search_result *ret_result);
 

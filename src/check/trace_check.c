@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/recording_judge.h"
+#include "check/say.h"
 
 enum { EXIT_ALLOWED = 0, EXIT_NOT_ALLOWED = 1, EXIT_USAGE = 64, FILES_MOST = 256 };
 
@@ -26,22 +27,22 @@ static int check_files(int count, char **paths)
     int code = EXIT_ALLOWED;
     for (int i = 0; i < count && code == EXIT_ALLOWED; i++) {
         if (!lh_recording_read(&recording, paths[i], (uint32_t)i, text, sizeof text)) {
-            fprintf(stderr, "leasehold trace: %s\n", text);
+            lh_check_say(stderr, "leasehold trace: %s", text);
             code = EXIT_USAGE;
         }
     }
     if (code == EXIT_ALLOWED && recording.count == 0) {
-        fprintf(stderr, "leasehold trace: %s: nothing is recorded there\n", paths[0]);
+        lh_check_say(stderr, "leasehold trace: %s: nothing is recorded there", paths[0]);
         code = EXIT_USAGE;
     }
     if (code == EXIT_ALLOWED && !lh_recording_finish(&recording)) {
-        fprintf(stderr, "leasehold trace: the machine has no memory left\n");
+        lh_check_say(stderr, "leasehold trace: the machine has no memory left");
         code = EXIT_USAGE;
     }
     if (code == EXIT_ALLOWED && !lh_recording_judge(&recording, &event, text)) {
         if (event != NULL)
-            printf("%s:%u: node %u, n %llu: %s\n", paths[event->file], event->line, event->node,
-                   (unsigned long long)event->n, text);
+            lh_check_say(stdout, "%s:%u: node %u, n %llu: %s", paths[event->file], event->line,
+                         event->node, (unsigned long long)event->n, text);
         code = event != NULL ? EXIT_NOT_ALLOWED : EXIT_USAGE;
     } else if (code == EXIT_ALLOWED) {
         printf("allowed: %zu events of %d nodes, %u names\n", recording.count,
@@ -60,14 +61,14 @@ int lh_trace_command(int argc, char **argv)
             return EXIT_ALLOWED;
         }
         if (argv[i][0] == '-') {
-            fprintf(stderr, "leasehold trace: %s: there is no such option; a file: ./%s\n", argv[i],
-                    argv[i]);
+            lh_check_say(stderr, "leasehold trace: %s: there is no such option; a file: ./%s",
+                         argv[i], argv[i]);
             return EXIT_USAGE;
         }
     }
     if (argc < 3 || strcmp(argv[1], "check") != 0 || argc - 2 > FILES_MOST) {
-        fprintf(stderr, "leasehold trace: give check and the files to be checked; see "
-                        "leasehold trace --help\n");
+        lh_check_say(stderr, "leasehold trace: give check and the files to be checked; see "
+                             "leasehold trace --help");
         return EXIT_USAGE;
     }
     return check_files(argc - 2, argv + 2);

@@ -94,7 +94,7 @@ static int run_one(const struct lh_witness *witness, bool named, json_t *list)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (runs == NULL) {
-        fprintf(stderr, "leasehold witness: the machine has no memory left\n");
+        lh_complain("witness", "the machine has no memory left");
         return LH_EXIT_FAILED;
     }
     if (witness->failure != NULL) {
@@ -118,11 +118,11 @@ static int unknown(const char *typed)
     for (size_t i = 0; i < count; i++)
         names[i] = lh_witness_at(i)->name;
     const char *nearest = lh_cli_nearest(typed, names, count);
-    fprintf(stderr, "leasehold witness: no witness is called '%s'", typed);
     if (nearest != NULL)
-        fprintf(stderr, ": did you mean '%s'?\n", nearest);
+        lh_complain("witness", "no witness is called '%s': did you mean '%s'?", typed, nearest);
     else
-        fprintf(stderr, ": `leasehold witness --list` has their names\n");
+        lh_complain("witness",
+                    "no witness is called '%s': `leasehold witness --list` has their names", typed);
     return LH_EXIT_USAGE;
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 bool lh_error_set_list(struct lh_error *error, const char *format, va_list arguments)
 {
     // The text is built aside: an argument may be the old text of this very error.
@@ -14,10 +16,7 @@ bool lh_error_set_list(struct lh_error *error, const char *format, va_list argum
         text[0] = '\0';
     if (length >= (int)sizeof(text))
         memcpy(text + sizeof(text) - 4, "...", 4);
-    for (char *byte = text; *byte != '\0'; byte++) {
-        if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
-            *byte = '?';
-    }
+    lh_make_printable(text);
     memcpy(error->text, text, strlen(text) + 1);
     return false;
 }

@@ -61,7 +61,10 @@ struct options {
 
 static bool complain(const char *what, const char *value, const char *remedy)
 {
-    fprintf(stderr, "leasehold sim: %s '%s': %s\n", what, value, remedy);
+    char text[1024];
+    snprintf(text, sizeof text, "%s '%s': %s", what, value, remedy);
+    lh_make_printable(text);
+    fprintf(stderr, "leasehold sim: %s\n", text);
     return false;
 }
 
@@ -106,9 +109,9 @@ static bool read_number(const char *option, const char *text, uint64_t most, uns
 {
     uint64_t value;
     if (!lh_u64_parse(lh_slice_of_string(text), &value) || value < 1 || value > most) {
-        fprintf(stderr, "leasehold sim: %s '%s': give a number from 1 to %llu\n", option, text,
-                (unsigned long long)most);
-        return false;
+        char remedy[64];
+        snprintf(remedy, sizeof remedy, "give a number from 1 to %llu", (unsigned long long)most);
+        return complain(option, text, remedy);
     }
     *ret = (unsigned)value;
     return true;

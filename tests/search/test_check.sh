@@ -215,16 +215,37 @@ limits() {
     verdict $? 'a signal ends the whole list'
 }
 
+# ended_by SIGNAL ARGUMENTS: sends it once the search catches signals; whether that ended it without a verdict.
+ended_by() {
+    local signal=$1 pid
+    shift
+    "${program[@]}" "$@" >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    until catches_signals "$pid" || ! kill -0 "$pid"; do sleep 0.02; done
+    kill -s "$signal" "$pid"
+    wait "$pid"
+    [ $? -eq 75 ]
+}
+
+# HUP, INT and TERM: bits 0, 1 and 14.
+catches_signals() {
+    local caught
+    caught=$(awk '/^SigCgt/ { print $2 }' "/proc/$1/status")
+    [ $((0x${caught:-0} & 0x4003)) -eq $((0x4003)) ]
+}
+
 # SIGINT while the first of many runs: no other is begun.
 interrupted() {
-    local pid
-    "${program[@]}" crash-restart redeliver-crash retry --json --threads 1 >"$scratch/out" 2>"$scratch/err" &
-    pid=$!
-    # Until it catches the signal.
-    until [ "$(awk '/^SigCgt/ { print substr($2, 16, 1) }' "/proc/$pid/status")" = 2 ] || ! kill -0 "$pid"; do sleep 0.02; done
-    kill -INT "$pid"
-    wait "$pid"
-    [ $? -eq 75 ] && [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q interrupted "$scratch/err"
+    ended_by INT crash-restart redeliver-crash retry --json --threads 1 &&
+        [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q interrupted "$scratch/err"
+}
+
+# The search says how to go on, and going on gives the numbers of one search.
+stopped_by() {
+    rm -f "$scratch/stopped"
+    ended_by "$1" crash-restart --symmetry --checkpoint "$scratch/stopped" --json &&
+        grep -q 'with --resume and the checkpoint it goes on' "$scratch/err" &&
+        gives 0 "$(unreduced_of 10059404 59115853)" crash-restart --symmetry --resume "$scratch/stopped" --json
 }
 
 # The search is stopped twice, and goes on in a third process.
@@ -249,8 +270,15 @@ parts() {
     head -c 1000 "$file.2" >"$file"
     gives 75 'cut short' crash-restart --resume "$file"
     verdict $? 'a checkpoint that is cut short'
-    gives 75 'cannot be opened' base --resume "$file.3"
-    verdict $? 'a checkpoint that is not there'
+    mkfifo "$scratch/pipe"
+    for part in "$file.3" "$scratch/pipe" "$scratch" /dev/zero; do
+        gives 64 '--resume takes a file that --checkpoint wrote' base --resume "$part"
+        verdict $? "no checkpoint: ${part##*/}"
+    done
+    for part in INT TERM HUP; do
+        stopped_by "$part"
+        verdict $? "SIG$part leaves a checkpoint"
+    done
 }
 
 traces() {
@@ -313,6 +341,20 @@ refusals() {
     wrong '--time takes a time' base --time 5d
     gives 64 'abandon-goes-on' --network closed --weaken gravity
     verdict $? 'the whole list of rules'
+    not_repeated check $'\e[2J'
+    not_repeated check --set $'Ballots=\e[2J'
+    not_repeated check base --trace $'\e[2J.svg/x.svg'
+    not_repeated trace check $'\e[2J'
+    not_repeated trace $'-\e[2J'
+    not_repeated witness $'\e[2J'
+    not_repeated sim --seeds $'\e[2J'
+}
+
+# What a terminal would obey is shown as something else.
+not_repeated() {
+    local program=("${program[0]}")
+    gives 64 '?[2J' "$@" && ! grep -q $'\e' "$scratch/err"
+    verdict $? "control characters given to $1"
 }
 
 for group in "${@:-quick_rows closed_rows typed_in as_tlc quorums symmetry settled limits parts traces refusals}"; do

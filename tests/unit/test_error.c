@@ -23,6 +23,8 @@ static void control_characters_do_not_pass(void **state)
     struct lh_error error;
     lh_error_set(&error, "a%sb", "\x1b[31m\n\x7f");
     assert_string_equal(error.text, "a?[31m??b");
+    lh_error_set(&error, "%s", "\xc2\x9b\x31mCSI\xc2\xa0\x9b");
+    assert_string_equal(error.text, "??1mCSI\xc2\xa0\x9b");
     lh_error_set(&error, "%s", "ü stays");
     assert_string_equal(error.text, "ü stays");
 }
