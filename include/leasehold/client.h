@@ -83,7 +83,8 @@ enum lh_lease_event_kind {
     LH_LEASE_GRANTED = 1,  // it is ours: ask lh_lease_valid before each act
     LH_LEASE_OWNER,        // we wait; `holder` has it now, under `token`
     LH_LEASE_NOT_ACQUIRED, // the end: `cause` says why; close it
-    LH_LEASE_ENDANGERED,   // it was not renewed yet; it is tried on until the deadline
+    LH_LEASE_ENDANGERED,   // NODE_GONE: its daemon hung up; EXPIRED: it was not renewed yet. It is
+                           // tried on until the deadline, and need not be lost
     LH_LEASE_LOST,     // it will not be renewed any more. Stop; lh_lease_valid says whether some
                        // of it is left to stop in. Then release it (if valid) and close it
     LH_LEASE_RELEASED, // the end of lh_lease_release; close it

@@ -142,7 +142,8 @@ static void restore(struct lh_recording_judge *judge, int64_t at)
         name->attempt = name->taken_back = name->given_up = name->let_go = 0;
         name->won = name->extending = false;
         if (name->until <= at) {
-            name->held = name->token = name->told = 0;
+            name->held = name->token = 0;
+            name->lapsed = true;
             name->until = 0;
         }
     }

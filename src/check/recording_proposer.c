@@ -228,7 +228,7 @@ static bool tell_granted(struct lh_recording_judge *judge, struct lh_recorded_na
         tell_extended(judge, name);
     if ((judge->complete || granted) && !as_won(judge, name, event))
         return false;
-    if (granted && name->told != 0)
+    if (granted && name->told != 0 && !name->lapsed)
         return lh_recording_fail(judge, "granted before the last lease was told to be lost");
     if (!granted && judge->complete &&
         (event->token != name->told || event->holder != name->told_holder))
@@ -239,6 +239,7 @@ static bool tell_granted(struct lh_recording_judge *judge, struct lh_recorded_na
         told(judge, name);
         name->token = event->token;
     }
+    name->lapsed = false;
     name->told = event->token;
     name->told_holder = event->holder;
     name->told_until = (int64_t)event->until;

@@ -47,6 +47,7 @@ struct lh_recorded_name {
     uint64_t told; // a token
     int64_t told_until;
     uint64_t told_holder;
+    bool lapsed; // its end fell into a restart: it may be told, or not
     // what was decided in this step and must be told in it
     bool won;
     bool renewed; // else it is a new lease

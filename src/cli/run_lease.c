@@ -71,6 +71,7 @@ void lh_run_end_unrenewed(struct lh_run *run)
     char silent_text[LH_DURATION_TEXT_BYTES];
     char allowed_text[LH_DURATION_TEXT_BYTES];
     const struct lh_trouble *trouble = &run->call.trouble;
+    bool gone = run->call.owner_gone || trouble->reach == LH_REACH_NOBODY;
     struct lh_duration silent = lh_left(run->pulse.last, lh_clock_now());
     if (!run->calling && !lh_run_pulse_beats(&run->pulse, lh_clock_now()))
         snprintf(why, sizeof why, "its command gave no pulse for %s (--pulse %s)",
@@ -78,8 +79,7 @@ void lh_run_end_unrenewed(struct lh_run *run)
                  lh_duration_text(run->plan->pulse, allowed_text));
     else if (trouble->error.text[0] != '\0')
         snprintf(why, sizeof why, "node %" PRId64 ", which owns the lease, %s: %s",
-                 run->lease->node,
-                 trouble->reach == LH_REACH_NOBODY ? "is gone" : "did not renew it in time",
+                 run->lease->node, gone ? "is gone" : "did not renew it in time",
                  trouble->error.text);
     end_command(run, why);
 }
@@ -175,6 +175,29 @@ void lh_run_begin_renewal(struct lh_run *run)
         true; // go on to the end even if nothing listens now: a daemon may come back
 }
 
+void lh_run_hung_up(struct lh_run *run)
+{
+    lh_channel_abandon(run->client);
+    run->schedule.renew = lh_earlier(run->schedule.renew, lh_clock_now());
+}
+
+// Said once, until it is renewed after all.
+static void tell_danger(struct lh_run *run)
+{
+    const struct lh_errand *call = &run->call;
+    bool renews = run->phase == LH_RUN_RUNNING || run->phase == LH_RUN_HOLDING;
+    if (!renews || run->told_danger || (!call->owner_gone && call->move != LH_ERRAND_PAUSE))
+        return;
+    char left[LH_DURATION_TEXT_BYTES];
+    run->told_danger = true;
+    lh_duration_text(lh_left(lh_clock_now(), run->lease->deadline), left);
+    lh_run_say(run,
+               "cannot be renewed at present: node %" PRId64 ", which owns the lease, %s: %s; "
+               "trying on (%s of the lease left)",
+               run->lease->node, call->owner_gone ? "is gone" : "does not renew it",
+               call->trouble.error.text, left);
+}
+
 static bool choose_kill_after(struct lh_run *run)
 {
     struct lh_duration ttl = run->lease->ttl;
@@ -201,7 +224,7 @@ static void acquired(struct lh_run *run)
         return;
     }
     struct lh_duration left = lh_left(lh_clock_now(), run->lease->deadline);
-    run->told = false;
+    run->told = run->told_danger = false;
     if (run->call.verb == LH_ERRAND_ACQUIRE)
         run->hold_until = lh_after(lh_clock_now(), run->plan->min_hold);
     if (left.ns < run->lease->ttl.ns / 2 && run->call.verb == LH_ERRAND_ACQUIRE) {
@@ -274,6 +297,9 @@ static void renewed(struct lh_run *run, enum lh_errand_result result)
     case LH_ERRAND_GRANTED:
         schedule_from_lease(run);
         lh_child_renewed(&run->child, run->schedule);
+        if (run->told_danger)
+            lh_run_say(run, "is renewed again");
+        run->told_danger = false;
         break;
     case LH_ERRAND_LOST:
         run->gone = true;
@@ -294,7 +320,10 @@ void lh_run_hold_ended(struct lh_run *run, const char *why)
 static void held_on(struct lh_run *run, enum lh_errand_result result)
 {
     switch (result) {
-    case LH_ERRAND_GRANTED: schedule_from_lease(run); break;
+    case LH_ERRAND_GRANTED:
+        schedule_from_lease(run);
+        run->told_danger = false;
+        break;
     case LH_ERRAND_LOST:
         lh_run_hold_ended(run, run->call.answer.reason[0] ? run->call.answer.reason : "it is lost");
         break;
@@ -305,8 +334,10 @@ static void held_on(struct lh_run *run, enum lh_errand_result result)
 void lh_run_advance_call(struct lh_run *run)
 {
     enum lh_errand_result result = lh_errand_advance(&run->call);
-    if (result == LH_ERRAND_BUSY)
+    if (result == LH_ERRAND_BUSY) {
+        tell_danger(run);
         return;
+    }
     run->calling = false;
     if (run->phase == LH_RUN_RELEASING)
         lh_run_conclude(run);

@@ -267,17 +267,21 @@ static void wait_for_event(struct lh_run *run)
         when.it_value.tv_nsec = wake_ns % LH_NS_PER_S;
     }
     timerfd_settime(run->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-    struct pollfd wanted[5] = {
+    bool holds = run->phase == LH_RUN_RUNNING || run->phase == LH_RUN_HOLDING;
+    struct pollfd wanted[6] = {
         {.fd = run->signal_fd, .events = POLLIN},
         {.fd = run->timer_fd, .events = POLLIN},
         {.fd = run->calling ? lh_errand_fd(&run->call) : -1,
          .events = run->calling ? lh_errand_events(&run->call) : (short)0},
         {.fd = run->child.channel, .events = POLLIN},
         {.fd = look ? run->pulse.read_fd : -1, .events = POLLIN},
+        {.fd = holds ? lh_channel_idle_fd(run->client) : -1, .events = POLLIN},
     };
-    poll(wanted, 5, -1);
+    poll(wanted, 6, -1);
     if (wanted[4].revents != 0)
         lh_run_pulse_look(&run->pulse, lh_clock_now());
+    if (wanted[5].revents != 0)
+        lh_run_hung_up(run);
 }
 
 static bool open_descriptors(struct lh_run *run)

@@ -41,6 +41,7 @@ struct lh_run {
     bool outlived;                 // it was said that the command outlives the lease
     bool hooked;                   // --on-lost was run by ourselves
     bool told;                     // --keep: it was said that there is no quorum
+    bool told_danger;              // it was said that the lease cannot be renewed at present
     bool asked_to_end;             // by a signal
     struct lh_instant hold_until;  // --min-hold
     struct lh_instant pause_until; // LH_RUN_PAUSING
@@ -62,6 +63,9 @@ void lh_run_begin_acquire(struct lh_run *run);
 void lh_run_begin_renewal(struct lh_run *run);
 void lh_run_begin_release(struct lh_run *run);
 void lh_run_advance_call(struct lh_run *run);
+
+// The daemon hung up between two calls: whether it still renews is to be known at once.
+void lh_run_hung_up(struct lh_run *run);
 
 // Out of time: the command is ended.
 void lh_run_end_unrenewed(struct lh_run *run);

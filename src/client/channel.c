@@ -237,6 +237,11 @@ int lh_channel_fd(const struct lh_channel *channel)
     return channel->state == LH_CHANNEL_BUSY ? channel->fd : -1;
 }
 
+int lh_channel_idle_fd(const struct lh_channel *channel)
+{
+    return channel->state == LH_CHANNEL_BUSY ? -1 : channel->fd;
+}
+
 short lh_channel_events(const struct lh_channel *channel)
 {
     return channel->connecting || lh_stream_has_output(&channel->stream) ? POLLOUT : POLLIN;

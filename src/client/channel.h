@@ -56,6 +56,9 @@ int lh_channel_fd(const struct lh_channel *channel);
 short lh_channel_events(const struct lh_channel *channel);
 struct lh_instant lh_channel_wake_at(const struct lh_channel *channel);
 
+// The connection while no request is under way, or -1: readable once the daemon has hung up.
+int lh_channel_idle_fd(const struct lh_channel *channel);
+
 // Advances and waits until the request has ended.
 enum lh_channel_state lh_channel_wait(struct lh_channel *channel);
 

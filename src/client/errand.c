@@ -163,6 +163,7 @@ static enum lh_errand_result granted(struct lh_errand *errand)
     struct lh_holding *holding = errand->holding;
     const struct lh_answer *answer = &errand->answer;
     bool renewal = errand->verb == LH_ERRAND_RENEW || errand->resuming;
+    errand->owner_gone = false;
     if (answer->token > 0 && answer->token <= holding->released)
         return endpoint_failed(errand, LH_REACH_ANSWER,
                                "the lease that was released has not ended yet");
@@ -172,6 +173,10 @@ static enum lh_errand_result granted(struct lh_errand *errand)
         renewal && lh_before(holding->deadline, LH_NEVER) ? holding->deadline : LH_PAST;
     holding->token = answer->token;
     holding->node = answer->node;
+    if (!renewal) {
+        holding->owner_at = errand->endpoint;
+        holding->owner_known = true;
+    }
     if (answer->ttl_ms > 0)
         holding->ttl = lh_ms(answer->ttl_ms);
     holding->deadline =
@@ -310,6 +315,9 @@ enum lh_errand_move lh_errand_begin(struct lh_errand *errand, struct lh_holding 
     if (plan->verb == LH_ERRAND_ACQUIRE) {
         holding->token = 0;
         holding->deadline = LH_PAST;
+        holding->owner_known = false;
+    } else if (holding->owner_known) {
+        errand->endpoint = holding->owner_at;
     }
     if (plan->verb == LH_ERRAND_RENEW)
         errand->give_up_at = lh_earlier(errand->give_up_at, holding->deadline);
@@ -336,6 +344,10 @@ enum lh_errand_move lh_errand_failed(struct lh_errand *errand, struct lh_instant
     errand->where = where;
     errand->afresh = true;
     errand->reached = errand->reached || reach >= LH_REACH_SILENCE;
+    if (errand->verb != LH_ERRAND_ACQUIRE && errand->holding->owner_known &&
+        errand->endpoint == errand->holding->owner_at &&
+        (reach == LH_REACH_NOBODY || reach == LH_REACH_BROKEN))
+        errand->owner_gone = true;
     return moved(errand, endpoint_failed(errand, reach, why));
 }
 

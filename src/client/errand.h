@@ -9,7 +9,8 @@
 //   - an acquisition keeps its holder and id however often it is sent, so that the node knows it
 //     again; if another node holds the name for this very holder, the lease is resumed by a
 //     renewal;
-//   - a renewal never waits beyond the lease's deadline;
+//   - a renewal never waits beyond the lease's deadline, and asks the owner first: the others can
+//     only hand it on;
 //   - a lease is dead here from the moment its release is handed out (P6), and stays so: if nobody
 //     answered, the release may be handled at any time later, so an acquisition that finds the same
 //     holder's lease under that token does not resume it.
@@ -35,6 +36,8 @@ struct lh_holding {
     int64_t token;              // 0: never held
     int64_t released;           // its release was sent: no token up to this one is ours again
     int64_t node;               // the owner
+    size_t owner_at;            // its endpoint, if owner_known: only the owner can renew
+    bool owner_known;           // for who took a lease up may have asked any node
     struct lh_duration ttl;     // as granted; 0: not yet known, the daemon's default is asked for
     struct lh_instant deadline; // LH_PAST: not held
 };
@@ -75,6 +78,7 @@ struct lh_errand {
     bool reached;              // some endpoint was connected to; as long as none was, one round
                                // of refused connections ends the errand
     size_t failures;           // endpoints that failed one after another
+    bool owner_gone;           // renew, release: the owner's endpoint hung up, or nobody listens
     bool in_contact;           // acquire: the endpoint has answered, so it may be asked to wait
     size_t turns;              // acquire: `turn` answered so many times in a row
     uint64_t id;               // acquire: the request's
@@ -106,7 +110,7 @@ struct lh_errand_plan {
     enum lh_errand_verb verb;
     struct lh_duration ttl, wait, patience;
     size_t endpoint_count;
-    size_t endpoint; // to begin with
+    size_t endpoint; // to begin with, unless the owner's is known
     uint64_t seed;   // fresh random bits
 };
 

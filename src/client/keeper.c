@@ -106,12 +106,8 @@ static void granted(struct lh_keeper *keeper, struct lh_instant now)
     keeper->renew_at = lh_after(now, (struct lh_duration){left.ns / 2 - spread_ns});
     keeper->stalled = (struct lh_duration){0};
     keeper->told_danger = false;
-    keeper->owner_gone = false;
     if (!first)
         return;
-    // Who resumes may have asked any node; who acquires is granted it by the node it asked.
-    keeper->owner_known = keeper->errand.verb == LH_ERRAND_ACQUIRE && !keeper->errand.resuming;
-    keeper->owner_at = keeper->endpoint;
     struct lh_keeper_event *event = add_event(keeper, LH_KEEPER_GRANTED, LH_KEEPER_NO_CAUSE, "");
     event->last_token = keeper->seen_token;
     memcpy(event->last_holder, keeper->seen_holder, sizeof event->last_holder);
@@ -193,11 +189,11 @@ static void follow(struct lh_keeper *keeper, struct lh_instant now)
     keeper->request_ends = LH_NEVER;
     if (open && (errand->afresh || errand->endpoint != keeper->endpoint))
         keeper->hang_up = true;
-    if (errand->move == LH_ERRAND_PAUSE && keeper->phase == LH_KEEPER_RENEWING &&
-        !keeper->told_danger) {
+    if ((errand->move == LH_ERRAND_PAUSE || errand->owner_gone) &&
+        keeper->phase == LH_KEEPER_RENEWING && !keeper->told_danger) {
         keeper->told_danger = true;
         add_event(keeper, LH_KEEPER_ENDANGERED,
-                  keeper->owner_gone ? LH_KEEPER_BY_NODE : LH_KEEPER_BY_QUORUM, words_of(keeper));
+                  errand->owner_gone ? LH_KEEPER_BY_NODE : LH_KEEPER_BY_QUORUM, words_of(keeper));
     }
     if (errand->move == LH_ERRAND_SEND) {
         keeper->request_ends = lh_after(now, errand->timeout);
@@ -243,7 +239,7 @@ static void expire(struct lh_keeper *keeper, struct lh_instant now)
     } else if (keeper->phase == LH_KEEPER_HELD && !interested(keeper, now)) {
         cause = LH_KEEPER_BY_NEGLECT;
         snprintf(why, sizeof why, "the application did not say that it still wants it");
-    } else if (keeper->owner_gone) {
+    } else if (keeper->errand.owner_gone) {
         cause = LH_KEEPER_BY_NODE;
         snprintf(why, sizeof why, "node %lld, which owns the lease, is gone: %.300s",
                  (long long)keeper->holding.node, words_of(keeper));
@@ -269,9 +265,6 @@ static void look_at_clock(struct lh_keeper *keeper, struct lh_instant now)
 static void fail(struct lh_keeper *keeper, struct lh_instant now, enum lh_reach reach,
                  const char *why)
 {
-    if (keeper->owner_known && keeper->endpoint == keeper->owner_at && keeper->granted &&
-        (reach == LH_REACH_NOBODY || reach == LH_REACH_BROKEN))
-        keeper->owner_gone = true;
     if (keeper->errand_runs && keeper->errand.move == LH_ERRAND_SEND) {
         lh_errand_failed(&keeper->errand, now, reach, keeper->where, why);
         follow(keeper, now);

@@ -103,11 +103,8 @@ struct lh_keeper {
     bool told_danger; // since the last grant
     bool let_go;      // the release was answered
     enum lh_keeper_link link;
-    bool hang_up;    // the connection is to be closed
-    size_t endpoint; // of the connection; where the next request goes
-    size_t owner_at; // endpoint of the node that granted, if owner_known
-    bool owner_known;
-    bool owner_gone;                // that endpoint could not be reached since the last grant
+    bool hang_up;                   // the connection is to be closed
+    size_t endpoint;                // of the connection; where the next request goes
     struct lh_instant request_ends; // of the request under way; LH_NEVER: none
     struct lh_instant renew_at;
     struct lh_instant interest_until; // the application wants it renewed if asked before this

@@ -217,6 +217,38 @@ static void a_fresh_attempt_is_taken_back(void **state)
     expect("won, or let go, and nobody told");
 }
 
+// A lease that ran out while its node was away, or as it came back, may be told to be lost or not.
+static void a_lease_that_ended_in_a_restart_is_told_or_not(void **state)
+{
+    (void)state;
+    static const char restored[] = AT(1, 1, 1110) "\"state-restored\"}";
+    static const char lost[] =
+        AT(1, 2, 1110) "\"lost\"," KEY ",\"token\":65793,\"until\":1110,\"name\":\"a\"}";
+    static const char admitted[] =
+        AT(1, 3, 1110) "\"admitted\",\"generation\":1,\"number\":2,\"text\":\"clean restart\"}";
+    tell();
+    snprintf(lines[10], SIZE, "%s", restored);
+    snprintf(lines[11], SIZE, "%s", lost);
+    snprintf(lines[12], SIZE, "%s", admitted);
+    const unsigned release_heard = 18;
+    leave_out(release_heard);
+    expect("");
+    for (unsigned i = 0; i < 2; i++) { // told to another; told twice
+        snprintf(lines[10], SIZE, "%s", restored);
+        snprintf(lines[11], SIZE, "%s", lost);
+        snprintf(lines[12], SIZE, "%s", i == 0 ? admitted : lost);
+        leave_out(release_heard);
+        edit(i == 0 ? 11 : 12, i == 0 ? "65793" : "\"n\":2", i == 0 ? "131329" : "\"n\":3");
+        expect("to whom it was not granted");
+    }
+    snprintf(lines[10], SIZE, "%s", restored);
+    snprintf(lines[11], SIZE, "%s", admitted);
+    edit(11, "\"n\":3", "\"n\":2");
+    snprintf(lines[12], SIZE, "%s", AT(1, 3, 1200) "\"serving\"}");
+    leave_out(release_heard);
+    expect("");
+}
+
 static void the_acceptor_is_held_to_its_rules(void **state)
 {
     (void)state;
@@ -299,6 +331,7 @@ int main(void)
         cmocka_unit_test(the_proposer_is_held_to_its_rules),
         cmocka_unit_test(an_end_is_sent_and_told),
         cmocka_unit_test(a_fresh_attempt_is_taken_back),
+        cmocka_unit_test(a_lease_that_ended_in_a_restart_is_told_or_not),
         cmocka_unit_test(the_acceptor_is_held_to_its_rules),
         cmocka_unit_test(the_network_is_held_to_what_was_sent),
         cmocka_unit_test(lines_that_are_none_are_refused),

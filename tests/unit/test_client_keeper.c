@@ -432,9 +432,16 @@ static void test_fails_over_and_keeps_the_token(void **state)
     lh_keeper_ended(&world.keeper, now_of(&world), LH_REACH_NOBODY, "refused");
     carry(&world);
     assert_int_equal(world.endpoint, 1);
+    assert_true(told(&world, LH_KEEPER_ENDANGERED)); // at once: only that node can renew it
+    assert_int_equal(world.event.cause, LH_KEEPER_BY_NODE);
     answer(&world, GRANTED(7, 10000));
     assert_true(told_nothing(&world));
     assert_true(valid_at(&world, 10999));
+    at(&world, 9000);
+    assert_int_equal(world.endpoint, 0); // the next renewal begins at the owner again
+    answer(&world, GRANTED(7, 10000));
+    assert_true(valid_at(&world, 18999));
+    assert_true(told_nothing(&world));
 }
 
 // Scenario 1: A expired; it comes back with its old record and is told that it is not the owner.
