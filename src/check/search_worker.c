@@ -35,7 +35,6 @@ static void report_fault(struct lh_search *search, const struct lh_conform_fault
     report_violation(search, LH_INV_CONFORMANCE, parent, fault->ordinal);
 }
 
-// Hands the filled buffer over to the next level.
 void lh_search_flush(struct lh_search_worker *worker)
 {
     struct lh_search *search = worker->search;

@@ -89,19 +89,18 @@ uint64_t lh_identity_raise_ceiling(struct lh_host *host, struct lh_duration ceil
 void lh_identity_tell_known(struct lh_host *host, const struct lh_peer *peer, uint8_t generation,
                             struct lh_host_effects *effects);
 
-// Admitted: its lease messages may be sent and counted.
 // A4 again, for as long as whatever was promised may last: what this acceptor promised cannot be
 // relied on. Takes an identity that acts.
 struct lh_instant lh_identity_quarantine(struct lh_host *host, struct lh_instant now,
                                          struct lh_host_effects *effects);
 
+// Admitted: its lease messages may be sent and counted.
 static inline bool lh_identity_acts(const struct lh_identity *identity)
 {
     return identity->state >= LH_IDENTITY_QUARANTINE;
 }
 
-// The durable form, for set-members and tests. `ret` has LH_VALUE_BYTES_MAX bytes; returns the
-// size.
+// The durable form.
 struct lh_identity_record {
     uint8_t node;
     uint8_t cluster_id[16];
@@ -115,7 +114,7 @@ struct lh_identity_record {
     uint32_t max_ttl_ms, rate_ppm;
 };
 
-// This node's own, as it is now.
+// This node's own, as it is now, and any; returns the size in bytes.
 size_t lh_identity_describe(const struct lh_host *host, uint8_t ret[LH_VALUE_BYTES_MAX]);
 size_t lh_identity_encode(const struct lh_identity_record *record, uint8_t ret[LH_VALUE_BYTES_MAX]);
 bool lh_identity_decode(struct lh_slice value, struct lh_identity_record *ret_record);

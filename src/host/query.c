@@ -57,7 +57,6 @@ void lh_query_cancel(struct lh_host *host, uint32_t id)
     host->queries.free = id;
 }
 
-// Answers whoever asked, and ends the query. `query` stays readable until the next one begins.
 void lh_query_finish(struct lh_host *host, struct lh_query *query, const struct lh_result *result,
                      struct lh_instant now, struct lh_host_effects *effects)
 {

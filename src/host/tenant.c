@@ -151,7 +151,6 @@ static void give_turn(struct lh_host *host, uint32_t id, struct lh_request *requ
     lh_tenant_answer_plain(host, request, LH_STATUS_TURN, LH_REASON_YOUR_TURN, now, effects);
 }
 
-// Goes on with whoever is next, if nothing is under way.
 void lh_tenant_next(struct lh_host *host, uint32_t id, struct lh_instant now,
                     struct lh_host_effects *effects)
 {
@@ -188,8 +187,6 @@ static bool owner_is_known(const struct lh_tenant *tenant, const struct lh_reque
     return tenant->asked_of == tenant->blocker && lh_before(now, tenant->asked_until);
 }
 
-// The lease in the way may be this very holder's, acquired through the node that owns it. True if
-// that node was asked; lh_tenant_owner_said goes on.
 bool lh_tenant_ask_owner(struct lh_host *host, uint32_t id, struct lh_request *request,
                          struct lh_instant now, struct lh_host_effects *effects)
 {

@@ -13,8 +13,6 @@ void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, en
     lh_request_answer(host, request, &result, now, effects);
 }
 
-// td minus the clock read after this very request was received: what the client's own deadline is
-// made of.
 int64_t lh_tenant_until(struct lh_host *host, uint32_t id, const struct lh_request *request)
 {
     return lh_tenant_lease(host, id)->proposer.until.ns - request->received_at.ns;
@@ -39,7 +37,6 @@ void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_reque
     lh_request_answer(host, request, &result, now, effects);
 }
 
-// Somebody else has it: what is known of whom, and when it can be free at the earliest.
 void lh_tenant_answer_held(struct lh_host *host, uint32_t id, struct lh_request *request,
                            enum lh_reason reason, struct lh_instant now,
                            struct lh_host_effects *effects)

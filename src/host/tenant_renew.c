@@ -95,8 +95,6 @@ static void answer_released(struct lh_host *host, struct lh_request *request, st
     lh_request_answer(host, request, &result, now, effects);
 }
 
-// The lease is gone: nobody who waited for its renewal may be taken for one who asks about the next
-// lease.
 void lh_tenant_dismiss(struct lh_host *host, uint32_t id, bool released, struct lh_instant now,
                        struct lh_host_effects *effects)
 {
@@ -110,7 +108,6 @@ void lh_tenant_dismiss(struct lh_host *host, uint32_t id, bool released, struct 
     }
 }
 
-// P6, then the queue.
 void lh_tenant_let_go(struct lh_host *host, uint32_t id, struct lh_instant now,
                       struct lh_host_effects *effects)
 {

@@ -120,12 +120,12 @@ void lh_machine_broadcast(struct lh_machine *machine, struct lh_lease *lease, en
                           struct lh_instant now, struct lh_lease_effects *effects);
 
 // A member that missed the Accept of a lease that was won would report the one before it and help
-// no renewal: it is sent again to who is silent.
+// no renewal: it is sent again to who is silent, a redelivery to whom it had reached.
 void lh_machine_remind(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                        struct lh_lease_effects *effects);
 
-// When enough refusers will have let go to make a quorum with `helpers` others; LH_NEVER if there
-// are too few.
+// When enough refusers will have let go, the earliest first, to make a quorum with `helpers` others;
+// LH_NEVER if there are too few.
 struct lh_instant lh_machine_free_at(const struct lh_machine *machine, const struct lh_lease *lease,
                                      unsigned helpers);
 

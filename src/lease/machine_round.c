@@ -8,7 +8,6 @@
 #define RETRANSMIT_MAX LH_NS_PER_S
 #define RETRANSMITS_A_TTL 20 // at least, whatever is lost
 
-// One timer a lease: the first of retransmission or back-off, td, and the end of authority.
 void lh_machine_arm(struct lh_machine *machine, struct lh_lease *lease)
 {
     struct lh_instant at = LH_NEVER;
@@ -93,7 +92,6 @@ static void send_phase(struct lh_lease *lease, enum lh_phase phase, uint8_t to,
     made->ttl = lease->ttl;
 }
 
-// To every member that has not answered this round.
 void lh_machine_broadcast(struct lh_machine *machine, struct lh_lease *lease, enum lh_phase phase,
                           struct lh_instant now, struct lh_lease_effects *effects)
 {
@@ -102,8 +100,6 @@ void lh_machine_broadcast(struct lh_machine *machine, struct lh_lease *lease, en
             send_phase(lease, phase, machine->config.members[i], now, effects);
 }
 
-// A member that missed the Accept of a lease that was won would report the one before it and help
-// no renewal: it is sent again to who is silent. A redelivery to everybody else.
 void lh_machine_remind(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now,
                        struct lh_lease_effects *effects)
 {
@@ -115,8 +111,6 @@ void lh_machine_remind(struct lh_machine *machine, struct lh_lease *lease, struc
 
 // --- who refused ---
 
-// When enough refusers will have let go to make a quorum with `helpers` others: the refusals that
-// must end, earliest first. LH_NEVER if there are too few.
 struct lh_instant lh_machine_free_at(const struct lh_machine *machine, const struct lh_lease *lease,
                                      unsigned helpers)
 {
