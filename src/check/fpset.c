@@ -383,7 +383,7 @@ bool lh_fpset_load(struct lh_fpset *set, struct lh_summed_file *file)
     struct header header;
     if (!lh_summed_read(file, &header, sizeof header) || header.buckets < 2 ||
         header.buckets > UINT32_MAX || header.bits > lh_fpset_bits_for(header.buckets) ||
-        header.bits < REST_BITS)
+        header.bits < REST_BITS || !lh_summed_has(file, lh_fpset_bytes(header.buckets)))
         return false;
     memset(set, 0, sizeof *set);
     set->bits = (uint32_t)header.bits;

@@ -2,6 +2,7 @@
 // was edited into another name is noticed and not skipped.
 #include "check/recording.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,14 +78,19 @@ static bool take_string(struct cursor *cursor, char *ret_text, size_t size)
     return take(cursor, '"');
 }
 
-static bool take_number(struct cursor *cursor, uint64_t *ret_value)
+static bool take_number(struct cursor *cursor, uint64_t most, uint64_t *ret_value)
 {
     char *end = NULL;
     if (*cursor->at < '0' || *cursor->at > '9') {
         cursor->wrong = "a whole number is missing";
         return false;
     }
+    errno = 0;
     *ret_value = strtoull(cursor->at, &end, 10);
+    if (errno != 0 || *ret_value > most) {
+        cursor->wrong = "a number is too great";
+        return false;
+    }
     cursor->at = end;
     return true;
 }
@@ -188,7 +194,10 @@ static bool take_number_field(struct cursor *cursor, const char *name, struct lh
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (strcmp(name, fields[i].name) != 0)
             continue;
-        if (!take_number(cursor, fields[i].to))
+        const uint64_t most = fields[i].to == &node ? UINT32_MAX
+                              : fields[i].to == &at ? INT64_MAX
+                                                    : UINT64_MAX;
+        if (!take_number(cursor, most, fields[i].to))
             return false;
         if (fields[i].to == &node)
             event->node = (uint32_t)node;
@@ -238,7 +247,7 @@ static const char *check_event(const struct lh_recorded *event)
         event->what == LH_RECORDED_RECEIVE ? event->message.from : event->message.to;
     const bool answer = lh_recorded_request(event) != LH_RECORDED_NONE;
     if (event->node == 0 || event->node > 63 || event->n == 0)
-        return "node or n is missing";
+        return "node (1 to 63) or n is missing";
     if (event->message.from > 63 || event->message.to > 63)
         return "nodes go up to 63 here";
     if (message && (event->message.kind == LH_RECORDED_NONE || peer == 0 ||

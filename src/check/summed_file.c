@@ -2,6 +2,7 @@
 #include "check/summed_file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static uint64_t add_word(uint64_t sum, uint64_t word)
 {
@@ -33,6 +34,14 @@ bool lh_summed_read(struct lh_summed_file *summed, void *ret_bytes, size_t size)
         return false;
     summed->sum = add_bytes(summed->sum, ret_bytes, size);
     return true;
+}
+
+bool lh_summed_has(const struct lh_summed_file *summed, uint64_t bytes)
+{
+    struct stat status;
+    const off_t at = ftello(summed->file);
+    return at >= 0 && fstat(fileno(summed->file), &status) == 0 && status.st_size >= at &&
+           (uint64_t)(status.st_size - at) >= bytes;
 }
 
 bool lh_summed_write_end(struct lh_summed_file *summed)

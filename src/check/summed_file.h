@@ -16,6 +16,9 @@ struct lh_summed_file {
 bool lh_summed_write(struct lh_summed_file *summed, const void *bytes, size_t size);
 bool lh_summed_read(struct lh_summed_file *summed, void *ret_bytes, size_t size);
 
+// Whether the file goes on for so many bytes: to be asked before memory is taken for them.
+bool lh_summed_has(const struct lh_summed_file *summed, uint64_t bytes);
+
 // To be called behind the last bytes: writes the sum; reads it, and whether it is right and nothing
 // stands behind it.
 bool lh_summed_write_end(struct lh_summed_file *summed);

@@ -294,6 +294,10 @@ static void lines_that_are_none_are_refused(void **state)
     expect_edited(2, "\"send\"", "\"sent\"", "no such event");
     expect_edited(2, "\"prepare\"", "\"prepares\"", "no such message");
     expect_edited(2, "\"to\":3", "\"to\":64", "go up to 63");
+    expect_edited(2, "\"node\":1", "\"node\":64", "1 to 63");
+    expect_edited(2, "\"node\":1", "\"node\":4294967297", "too great");
+    expect_edited(2, "\"at\":110", "\"at\":9223372036854775808", "too great");
+    expect_edited(2, "\"ballot\":65793", "\"ballot\":18446744073709551616", "too great");
     expect_edited(2, "\"to\":3,", "", "needs kind and peer");
     expect_edited(2, "000002\"", "00002\"", "32 hexadecimal digits");
     expect_edited(9, "\"token\":65793", "\"number\":65793", "belong together");
