@@ -285,26 +285,42 @@ INLINE void release(struct step *step, uint32_t p)
     commit(step, (struct lh_action){.kind = LH_ACT_RELEASE, .process = (uint8_t)p});
 }
 
-INLINE struct lh_action delivery(enum lh_action_kind kind, uint32_t process, uint32_t message,
-                                 bool keep)
+// A message in flight that is delivered.
+struct arrival {
+    const struct lh_message *message;
+    uint32_t index; // in flight
+    bool keep;      // it may be delivered once more
+};
+
+INLINE uint32_t number_in_flight(const struct step *step, uint32_t index)
 {
-    return (struct lh_action){.kind = (uint8_t)kind,
-                              .process = (uint8_t)process,
-                              .message = (uint16_t)message,
-                              .keep = keep};
+    return lh_layout_network_const(&step->model->layout, step->from)[1 + index];
+}
+
+INLINE void begin_delivery(struct step *step, const struct arrival *arrival)
+{
+    begin(step);
+    if (!arrival->keep)
+        take_message(step, arrival->index);
+}
+
+INLINE void commit_delivery(struct step *step, const struct arrival *arrival,
+                            enum lh_action_kind kind, uint32_t process)
+{
+    commit(step, (struct lh_action){.kind = (uint8_t)kind,
+                                    .process = (uint8_t)process,
+                                    .message = (uint16_t)number_in_flight(step, arrival->index),
+                                    .keep = arrival->keep});
 }
 
 // A1: promise a ballot that is not below the promised one; report the live record, or none.
-INLINE void deliver_prepare(struct step *step, const struct lh_message *m, uint32_t index,
-                            bool keep)
+INLINE void deliver_prepare(struct step *step, const struct arrival *arrival)
 {
+    const struct lh_message *m = arrival->message;
     const uint32_t a = m->acceptor;
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
     if (!can_participate(step, a))
         return;
-    begin(step);
-    if (!keep)
-        take_message(step, index);
+    begin_delivery(step, arrival);
     if (m->ballot >= acceptor_value(step, a, LH_A_PROMISED)) {
         struct lh_message promise = {.kind = LH_MSG_PROMISE,
                                      .proposer = m->proposer,
@@ -318,7 +334,7 @@ INLINE void deliver_prepare(struct step *step, const struct lh_message *m, uint3
         add_message(step, lh_lease_message(step->lease, promise));
         put_acceptor(step, a, LH_A_PROMISED, m->ballot);
     }
-    commit(step, delivery(LH_ACT_DELIVER_PREPARE, a, number, keep));
+    commit_delivery(step, arrival, LH_ACT_DELIVER_PREPARE, a);
 }
 
 // P2: open is a promise without a live record, or, in a renewal, with exactly the record renewed.
@@ -335,37 +351,32 @@ INLINE bool is_open(const struct step *step, const struct lh_message *m)
            m->accepted_ballot == proposer_value(step, p, LH_P_ACTIVE_BALLOT);
 }
 
-INLINE void deliver_promise(struct step *step, const struct lh_message *m, uint32_t index,
-                            bool keep)
+INLINE void deliver_promise(struct step *step, const struct arrival *arrival)
 {
+    const struct lh_message *m = arrival->message;
     const uint32_t p = m->proposer;
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
     if (proposer_value(step, p, LH_P_CRASHED) || m->ballot != proposer_value(step, p, LH_P_BALLOT))
         return;
-    begin(step);
-    if (!keep)
-        take_message(step, index);
+    begin_delivery(step, arrival);
     if (is_open(step, m))
         put_proposer(step, p, LH_P_OPEN,
                      with_answer(step, proposer_value(step, p, LH_P_OPEN), m->acceptor));
-    commit(step, delivery(LH_ACT_DELIVER_PROMISE, p, number, keep));
+    commit_delivery(step, arrival, LH_ACT_DELIVER_PROMISE, p);
 }
 
 // A2. RefuseLiveOverwrite keeps a live record of another owner, whatever the ballot.
-INLINE void deliver_accept(struct step *step, const struct lh_message *m, uint32_t index, bool keep)
+INLINE void deliver_accept(struct step *step, const struct arrival *arrival)
 {
+    const struct lh_message *m = arrival->message;
     const struct lh_check_config *config = &step->model->config;
     const uint32_t a = m->acceptor;
     const uint32_t owner = m->proposer + 1u;
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
     if (!can_participate(step, a))
         return;
     const bool granted = m->ballot >= acceptor_value(step, a, LH_A_PROMISED) &&
                          (!config->refuse_live_overwrite || !has_live_record(step, a) ||
                           acceptor_value(step, a, LH_A_OWNER) == owner);
-    begin(step);
-    if (!keep)
-        take_message(step, index);
+    begin_delivery(step, arrival);
     if (granted) {
         const uint32_t deadline = step->from[LH_VAR_NOW] + config->acceptor_duration;
         add_message(step, lh_lease_message(step->lease,
@@ -379,24 +390,21 @@ INLINE void deliver_accept(struct step *step, const struct lh_message *m, uint32
         put_acceptor(step, a, LH_A_BALLOT, m->ballot);
         put_acceptor(step, a, LH_A_DEADLINE, deadline);
     }
-    commit(step, delivery(LH_ACT_DELIVER_ACCEPT, a, number, keep));
+    commit_delivery(step, arrival, LH_ACT_DELIVER_ACCEPT, a);
 }
 
 // P4: a quorum of acceptors before the deadline activates; a quorum in any case ends the attempt.
-INLINE void deliver_accepted(struct step *step, const struct lh_message *m, uint32_t index,
-                             bool keep)
+INLINE void deliver_accepted(struct step *step, const struct arrival *arrival)
 {
+    const struct lh_message *m = arrival->message;
     const uint32_t p = m->proposer;
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
     if (proposer_value(step, p, LH_P_CRASHED) ||
         m->ballot != proposer_value(step, p, LH_P_BALLOT) ||
         proposer_value(step, p, LH_P_PHASE) != LH_PHASE_ACCEPTING)
         return;
     const uint32_t answers = with_answer(step, proposer_value(step, p, LH_P_ACCEPTED), m->acceptor);
     const uint32_t pending = proposer_value(step, p, LH_P_PENDING);
-    begin(step);
-    if (!keep)
-        take_message(step, index);
+    begin_delivery(step, arrival);
     put_proposer(step, p, LH_P_ACCEPTED, answers);
     put_proposer(step, p, LH_P_CERT_DEADLINE + m->acceptor, m->deadline);
     if (is_quorum(step, answers)) {
@@ -409,51 +417,47 @@ INLINE void deliver_accepted(struct step *step, const struct lh_message *m, uint
                 put_proposer(step, p, LH_P_CERT, answers);
         }
     }
-    commit(step, delivery(LH_ACT_DELIVER_ACCEPTED, p, number, keep));
+    commit_delivery(step, arrival, LH_ACT_DELIVER_ACCEPTED, p);
 }
 
 // A3.
-INLINE void deliver_release(struct step *step, const struct lh_message *m, uint32_t index,
-                            bool keep)
+INLINE void deliver_release(struct step *step, const struct arrival *arrival)
 {
+    const struct lh_message *m = arrival->message;
     const uint32_t a = m->acceptor;
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
     if (!can_participate(step, a))
         return;
-    begin(step);
-    if (!keep)
-        take_message(step, index);
+    begin_delivery(step, arrival);
     if (acceptor_value(step, a, LH_A_OWNER) == m->proposer + 1u &&
         (acceptor_value(step, a, LH_A_BALLOT) == m->ballot ||
          (step->model->config.weaken & LH_WEAKEN_OWNER_ONLY_RELEASE)))
         clear_record(step, a);
-    commit(step, delivery(LH_ACT_DELIVER_RELEASE, a, number, keep));
+    commit_delivery(step, arrival, LH_ACT_DELIVER_RELEASE, a);
 }
 
-INLINE void drop_message(struct step *step, uint32_t index)
+INLINE void drop_message(struct step *step, const struct arrival *arrival)
 {
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
-    begin(step);
-    take_message(step, index);
-    commit(step, delivery(LH_ACT_DROP, 0, number, false));
+    begin_delivery(step, arrival);
+    commit_delivery(step, arrival, LH_ACT_DROP, 0);
 }
 
 INLINE void deliver(struct step *step, uint32_t index)
 {
-    const uint32_t number = lh_layout_network_const(&step->model->layout, step->from)[1 + index];
-    const struct lh_message *m = &step->lease->messages[number];
+    const struct lh_message *m = &step->lease->messages[number_in_flight(step, index)];
     const bool redeliver = !step->variant.impl && step->model->config.allow_redeliver;
+    struct arrival arrival = {.message = m, .index = index};
     for (int keep = redeliver ? 1 : 0; keep >= 0; keep--) {
+        arrival.keep = keep != 0;
         switch (m->kind) {
-        case LH_MSG_PREPARE: deliver_prepare(step, m, index, keep); break;
-        case LH_MSG_PROMISE: deliver_promise(step, m, index, keep); break;
-        case LH_MSG_ACCEPT: deliver_accept(step, m, index, keep); break;
-        case LH_MSG_ACCEPTED: deliver_accepted(step, m, index, keep); break;
-        default: deliver_release(step, m, index, keep); break;
+        case LH_MSG_PREPARE: deliver_prepare(step, &arrival); break;
+        case LH_MSG_PROMISE: deliver_promise(step, &arrival); break;
+        case LH_MSG_ACCEPT: deliver_accept(step, &arrival); break;
+        case LH_MSG_ACCEPTED: deliver_accepted(step, &arrival); break;
+        default: deliver_release(step, &arrival); break;
         }
     }
     if (step->model->config.allow_drop)
-        drop_message(step, index);
+        drop_message(step, &arrival);
 }
 
 INLINE void tick(struct step *step)
