@@ -37,6 +37,7 @@ static const char usage[] =
     "  --keep-going         do not end at the first failure\n"
     "  --workers N          processes (default: one for each core)\n"
     "  --log FILE           write the event log of one seed\n"
+    "  --timeline FILE.svg  draw who held what over the time of one seed, and its faults\n"
     "  --record DIR         write what each node of one seed records, for `leasehold trace check`\n"
     "  --preset monte-carlo the paper's random schedules of single steps instead: seeds 1..10000\n"
     "                       unless given; takes --weaken, --keep-going and --json as well\n"
@@ -47,8 +48,8 @@ static const char usage[] =
 
 struct options {
     struct lh_sim_campaign campaign;
-    const char *log, *record; // paths, or NULL
-    char unfit[32];           // an option that a preset has no use for, or empty
+    const char *log, *record, *timeline; // paths, or NULL
+    char unfit[32];                      // an option that a preset has no use for, or empty
     bool json, progress, monte_carlo;
     // what came so far
     enum lh_sim_verdict worst;
@@ -165,6 +166,8 @@ static bool read_value(struct options *options, const char *option, const char *
         options->log = value;
     } else if (strcmp(option, "--record") == 0) {
         options->record = value;
+    } else if (strcmp(option, "--timeline") == 0) {
+        options->timeline = value;
     } else {
         return complain("unknown option", option, "`leasehold sim --help` lists them");
     }
@@ -226,10 +229,14 @@ static bool check_options(struct options *options)
     if (campaign->overrides != NULL &&
         !lh_sim_settings_override(&settings, campaign->overrides, error, sizeof error))
         return complain("--faults", campaign->overrides, error);
-    const char *one = options->log != NULL ? options->log : options->record;
-    if (one != NULL && campaign->first != campaign->last)
-        return complain(options->log != NULL ? "--log" : "--record", one, "needs a single --seed");
-    return true;
+    if (options->timeline != NULL && campaign->duration_ns > 3600 * LH_NS_PER_S)
+        return complain("--timeline", options->timeline, "draws at most 1h; give a --duration");
+    if (campaign->first == campaign->last)
+        return true;
+    const char *needs = "needs a single --seed";
+    return (options->log == NULL || complain("--log", options->log, needs)) &&
+           (options->record == NULL || complain("--record", options->record, needs)) &&
+           (options->timeline == NULL || complain("--timeline", options->timeline, needs));
 }
 
 // --- what a single run writes ---
@@ -260,6 +267,8 @@ static bool open_files(struct options *options)
 {
     return (options->log == NULL ||
             open_file("--log", options->log, &options->campaign.files.log)) &&
+           (options->timeline == NULL ||
+            open_file("--timeline", options->timeline, &options->campaign.files.timeline)) &&
            (options->record == NULL || open_records(options));
 }
 

@@ -82,6 +82,15 @@ static unsigned memories_missing(const struct lh_sim *sim)
     return count;
 }
 
+static void draw(const struct lh_sim *sim, enum lh_sim_span_kind kind, unsigned node,
+                 unsigned which, int64_t until)
+{
+    lh_sim_timeline_add(
+        sim->timeline,
+        &(struct lh_sim_span){
+            .kind = kind, .node = node, .which = which, .from_ns = sim->now, .to_ns = until});
+}
+
 static void crash(struct lh_sim *sim, struct lh_sim_node *node, bool told)
 {
     if (node->driver == NULL)
@@ -122,6 +131,9 @@ static void cut(struct lh_sim *sim)
     }
     if (kind == 0)
         sim->cut_until[from][to] = until;
+    static const enum lh_sim_span_kind kinds[] = {LH_SIM_SPAN_LINK_CUT, LH_SIM_SPAN_DEAF,
+                                                  LH_SIM_SPAN_MUTE, LH_SIM_SPAN_CUT_OFF};
+    draw(sim, kinds[kind], from, to, until);
     sim->result.cuts++;
 }
 
@@ -129,6 +141,8 @@ static void trouble_disk(struct lh_sim *sim, struct lh_sim_node *node, enum lh_s
 {
     node->disk = disk;
     node->disk_until = sim->now + some_span(sim);
+    draw(sim, LH_SIM_SPAN_DISK_STALLED + (enum lh_sim_span_kind)disk, node->index, 0,
+         node->disk_until);
     sim->result.stalls += disk == LH_SIM_DISK_STALLED;
 }
 
@@ -139,6 +153,8 @@ static void pause_node(struct lh_sim *sim, bool suspended)
         return;
     node->paused_until = sim->now + some_span(sim);
     node->suspended = suspended;
+    draw(sim, suspended ? LH_SIM_SPAN_SUSPENDED : LH_SIM_SPAN_PAUSED, node->index, 0,
+         node->paused_until);
     sim->result.pauses++;
 }
 
@@ -211,6 +227,7 @@ void lh_sim_heal(struct lh_sim *sim)
 {
     sim->healed = true;
     lh_sim_note(sim, "healed", 0, 0, 0);
+    lh_sim_timeline_healed(sim->timeline, sim->now);
     for (unsigned i = 0; i < LH_SIM_NODES_MAX; i++)
         for (unsigned j = 0; j < LH_SIM_NODES_MAX; j++)
             sim->cut_until[i][j] = 0;

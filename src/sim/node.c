@@ -124,6 +124,19 @@ static void world_reply(void *context, uint32_t session, struct lh_slice bytes, 
 
 // --- what it tells ---
 
+static void begin_state(const struct lh_sim_node *node, enum lh_sim_span_kind kind)
+{
+    lh_sim_timeline_begin(
+        node->sim->timeline,
+        &(struct lh_sim_span){.kind = kind, .node = node->index, .from_ns = node->sim->now});
+}
+
+static void end_state(const struct lh_sim_node *node, enum lh_sim_span_kind kind)
+{
+    lh_sim_timeline_end(node->sim->timeline,
+                        &(struct lh_sim_span){.kind = kind, .node = node->index}, node->sim->now);
+}
+
 static void record_message(struct lh_sim_node *node, struct lh_instant now,
                            const struct lh_trace *trace)
 {
@@ -151,6 +164,8 @@ static void on_event(void *context, struct lh_instant now, const struct lh_event
         record_event(node, now, event);
     if (event->kind == LH_EVENT_HALTED)
         sim->result.halts++;
+    if (event->kind == LH_EVENT_SERVING)
+        end_state(node, LH_SIM_SPAN_NOT_SERVING);
     if (event->kind == LH_EVENT_ADMITTED) {
         node->generation = event->generation;
         lh_sim_weaken_admitted(node, now.ns);
@@ -363,6 +378,9 @@ static void on_client(struct lh_sim_node *node, const struct lh_sim_event *event
     end_turn(node);
 }
 
+static void end_life(struct lh_sim_node *node, unsigned durable, bool told,
+                     enum lh_sim_span_kind kind);
+
 void lh_sim_node_event(struct lh_sim_node *node, const struct lh_sim_event *event)
 {
     struct lh_sim *sim = node->sim;
@@ -402,7 +420,7 @@ void lh_sim_node_event(struct lh_sim_node *node, const struct lh_sim_event *even
     if (node->wiped && lh_sim_node_serves(node))
         node->wiped = false;
     if (node->driver != NULL && lh_host_halted(lh_driver_host(node->driver)) != NULL)
-        lh_sim_node_crash(node, drained(node), true); // the daemon ends, its supervisor waits
+        end_life(node, drained(node), true, LH_SIM_SPAN_HALTED); // its supervisor waits
 }
 
 // --- lives ---
@@ -486,6 +504,10 @@ void lh_sim_node_start(struct lh_sim_node *node)
     lh_driver_start(node->driver);
     end_turn(node);
     lh_sim_note(sim, "start", node->index + 1, node->life, 0);
+    end_state(node, LH_SIM_SPAN_CRASHED);
+    end_state(node, LH_SIM_SPAN_STOPPED);
+    end_state(node, LH_SIM_SPAN_HALTED);
+    begin_state(node, LH_SIM_SPAN_NOT_SERVING);
 }
 
 void lh_sim_node_stop(struct lh_sim_node *node)
@@ -500,12 +522,20 @@ void lh_sim_node_stop(struct lh_sim_node *node)
     node->saved_size = 0;
     if (node->sim->settings.clean_restart != 0)
         node->saved_size = lh_host_save(host, now, &binding, node->saved, size);
-    lh_sim_node_crash(node, drained(node), true);
+    end_life(node, drained(node), true, LH_SIM_SPAN_STOPPED);
 }
 
 void lh_sim_node_crash(struct lh_sim_node *node, unsigned durable, bool told)
 {
+    end_life(node, durable, told, LH_SIM_SPAN_CRASHED);
+}
+
+static void end_life(struct lh_sim_node *node, unsigned durable, bool told,
+                     enum lh_sim_span_kind kind)
+{
     struct lh_sim *sim = node->sim;
+    end_state(node, LH_SIM_SPAN_NOT_SERVING);
+    begin_state(node, kind);
     make_durable(node, durable);
     node->write_count = 0;
     lh_driver_clear(node->driver);
@@ -529,6 +559,10 @@ void lh_sim_node_wipe(struct lh_sim_node *node)
     node->pair_count = 0;
     node->wiped = true;
     node->sim->result.wipes++;
+    lh_sim_timeline_add(node->sim->timeline, &(struct lh_sim_span){.kind = LH_SIM_SPAN_WIPED,
+                                                                   .node = node->index,
+                                                                   .from_ns = node->sim->now,
+                                                                   .to_ns = node->sim->now});
     lh_sim_note(node->sim, "wiped", node->index + 1, 0, 0);
 }
 

@@ -96,6 +96,7 @@ static void look_again(struct lh_sim_oracle *oracle, unsigned who, unsigned name
     }
     oracle->names[name].looking &= ~(UINT32_C(1) << who);
     oracle->names[name].claims &= ~(UINT32_C(1) << who);
+    oracle->ended(oracle->context, who, name, ends);
     note_contested(oracle, name);
 }
 
@@ -119,6 +120,7 @@ uint64_t lh_sim_oracle_claim(struct lh_sim_oracle *oracle, unsigned who, unsigne
         (oracle->names[name].claims & bit) != 0 && oracle->names[name].tokens[who] == token;
     oracle->names[name].claims |= bit;
     oracle->names[name].tokens[who] = token;
+    oracle->held(oracle->context, who, name, token);
     if (!known)
         note_contested(oracle, name);
     check(oracle, name, true_ns);
@@ -130,6 +132,7 @@ uint64_t lh_sim_oracle_claim(struct lh_sim_oracle *oracle, unsigned who, unsigne
 void lh_sim_oracle_drop(struct lh_sim_oracle *oracle, unsigned who, unsigned name)
 {
     oracle->names[name].claims &= ~(UINT32_C(1) << who);
+    oracle->ended(oracle->context, who, name, INT64_MAX);
     note_contested(oracle, name);
 }
 

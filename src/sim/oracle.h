@@ -24,6 +24,9 @@ struct lh_sim_oracle {
     int64_t (*ends)(void *context, unsigned who, unsigned name);
     // Calls lh_sim_oracle_edge at `true_ns`.
     void (*look)(void *context, unsigned who, unsigned name, int64_t true_ns);
+    // `who` begins to hold `name`, or for longer; or has stopped, at `true_ns` or now (INT64_MAX).
+    void (*held)(void *context, unsigned who, unsigned name, uint64_t token);
+    void (*ended)(void *context, unsigned who, unsigned name, int64_t true_ns);
     bool tokens_fall; // on purpose: they are not judged
     bool broken;
     char what[256];

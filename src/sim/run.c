@@ -79,6 +79,34 @@ static void look(void *context, unsigned who, unsigned name, int64_t true_ns)
     lh_sim_queue_push(sim->queue, true_ns, &event, NULL, 0);
 }
 
+static struct lh_sim_span holding(const struct lh_sim *sim, unsigned who, unsigned name)
+{
+    if (who < LH_SIM_NODES_MAX)
+        return (struct lh_sim_span){
+            .kind = LH_SIM_SPAN_NODE_HOLDS, .node = who, .which = name, .from_ns = sim->now};
+    unsigned client = who - LH_SIM_NODES_MAX;
+    return (struct lh_sim_span){.kind = LH_SIM_SPAN_CLIENT_HOLDS,
+                                .node = sim->clients[client].node,
+                                .which = name,
+                                .client = client,
+                                .from_ns = sim->now};
+}
+
+static void held(void *context, unsigned who, unsigned name, uint64_t token)
+{
+    const struct lh_sim *sim = context;
+    struct lh_sim_span span = holding(sim, who, name);
+    span.token = token;
+    lh_sim_timeline_begin(sim->timeline, &span);
+}
+
+static void ended(void *context, unsigned who, unsigned name, int64_t true_ns)
+{
+    const struct lh_sim *sim = context;
+    struct lh_sim_span span = holding(sim, who, name);
+    lh_sim_timeline_end(sim->timeline, &span, true_ns < sim->now ? true_ns : sim->now);
+}
+
 // --- the loop ---
 
 static void dispatch(struct lh_sim *sim, const struct lh_sim_event *event, int64_t at)
@@ -221,6 +249,8 @@ static void open_world(struct lh_sim *sim)
     sim->oracle.believes = believes;
     sim->oracle.ends = ends;
     sim->oracle.look = look;
+    sim->oracle.held = held;
+    sim->oracle.ended = ended;
     for (unsigned i = 0; i < sim->settings.nodes; i++)
         lh_sim_node_init(sim, i);
     for (unsigned i = 0; i < sim->settings.nodes; i++)
@@ -241,6 +271,7 @@ void lh_sim_run(const struct lh_sim_settings *settings, const struct lh_sim_file
     sim->files = *files;
     sim->result.seed = settings->seed;
     sim->sees_messages = settings->weakened != 0 || files->log != NULL || files->records[0] != NULL;
+    sim->timeline = files->timeline != NULL ? lh_sim_timeline_open() : NULL;
     open_world(sim);
     run_until(sim, sim->now + settings->duration_ns);
     if (!sim->oracle.broken)
@@ -252,6 +283,9 @@ void lh_sim_run(const struct lh_sim_settings *settings, const struct lh_sim_file
     sim->result.at_ns = sim->now;
     sim->result.simulated_ns = sim->now;
     *ret_result = sim->result;
+    if (sim->timeline != NULL)
+        lh_sim_timeline_draw(sim->timeline, settings, ret_result, files->timeline);
+    lh_sim_timeline_close(sim->timeline);
     for (unsigned i = 0; i < LH_SIM_NODES_MAX; i++)
         lh_sim_node_close(&sim->nodes[i]);
     lh_sim_queue_close(sim->queue);

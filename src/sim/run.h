@@ -49,6 +49,7 @@ struct lh_sim_result {
 // What a run writes besides its result; NULL: not.
 struct lh_sim_files {
     FILE *log;                       // the event log
+    FILE *timeline;                  // a drawing (timeline.h)
     FILE *records[LH_SIM_NODES_MAX]; // what each node records (host/recorder.h)
 };
 

@@ -20,6 +20,7 @@
 #include "sim/queue.h"
 #include "sim/run.h"
 #include "sim/settings.h"
+#include "sim/timeline.h"
 #include "sim/weaken.h"
 
 #define LH_SIM_PAIRS_MAX 16
@@ -116,7 +117,8 @@ struct lh_sim {
     struct lh_sim_node nodes[LH_SIM_NODES_MAX];
     struct lh_sim_client clients[LH_SIM_CLIENTS_MAX + 1]; // the last one asks after healing
     struct lh_sim_files files;
-    bool sees_messages; // a file or a weakened rule needs them
+    struct lh_sim_timeline *timeline; // or NULL
+    bool sees_messages;               // a file or a weakened rule needs them
 };
 
 // --- chance ---
