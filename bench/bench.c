@@ -105,7 +105,7 @@ void bench_point(const char *file, const char *series, double x, double y)
     FILE *out = fopen(path, "ae");
     if (out == NULL)
         bench_die("cannot write %s: %s", path, strerror(errno));
-    fprintf(out, "%s\t%g\t%g\n", series, x, y);
+    fprintf(out, "%s\t%.9g\t%.9g\n", series, x, y);
     fclose(out);
 }
 

@@ -10,11 +10,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
@@ -65,11 +67,25 @@ static int epoll_of(int file)
     return epoll;
 }
 
-static void await(int epoll)
+// False if only a second of the alarm has passed.
+static bool await(int epoll)
 {
     struct epoll_event event;
-    while (epoll_wait(epoll, &event, 1, -1) < 0)
-        continue;
+    return epoll_wait(epoll, &event, 1, -1) > 0;
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+// From now on nothing waits for longer than a second at a time.
+static void set_alarm(void)
+{
+    const struct sigaction action = {.sa_handler = on_alarm};
+    const struct itimerval second = {{.tv_sec = 1}, {.tv_sec = 1}};
+    if (sigaction(SIGALRM, &action, NULL) != 0 || setitimer(ITIMER_REAL, &second, NULL) != 0)
+        bench_die("no alarm: %s", strerror(errno));
 }
 
 static void answer_datagrams(void *context)
@@ -96,20 +112,28 @@ static void open_asker(struct asker *asker, const struct sockaddr_in *peers)
     memcpy(asker->peers, peers, sizeof asker->peers);
 }
 
-static void hold_round(struct asker *asker, struct exchange exchange)
+static void ask_peers(const struct asker *asker, struct mark mark, size_t size)
 {
     uint8_t bytes[DATAGRAM_MAX] = {0};
-    struct mark mark = {++asker->round, (uint32_t)exchange.answered_bytes}, heard = {0};
     memcpy(bytes, &mark, sizeof mark);
     for (unsigned i = 0; i < PEERS; i++)
-        sendto(asker->file, bytes, exchange.asked_bytes, 0, (struct sockaddr *)&asker->peers[i],
+        sendto(asker->file, bytes, size, 0, (struct sockaddr *)&asker->peers[i],
                sizeof asker->peers[i]);
+}
+
+// On a machine with much else to do the answers of a peer that lags fill the socket, and others are
+// lost: so what is not answered is asked again.
+static void hold_round(struct asker *asker, struct exchange exchange)
+{
+    uint8_t bytes[DATAGRAM_MAX];
+    struct mark mark = {++asker->round, (uint32_t)exchange.answered_bytes}, heard = {0};
+    ask_peers(asker, mark, exchange.asked_bytes);
     while (heard.round != mark.round) {
         ssize_t got = recv(asker->file, bytes, sizeof bytes, 0); // an answer to an older round, too
-        if (got < (ssize_t)sizeof heard)
-            await(asker->epoll);
-        else
+        if (got >= (ssize_t)sizeof heard)
             memcpy(&heard, bytes, sizeof heard);
+        else if (!await(asker->epoll))
+            ask_peers(asker, mark, exchange.asked_bytes);
     }
 }
 
@@ -132,9 +156,11 @@ static void answer_stream(void *context)
     struct asker asker;
     int epoll = epoll_of(self->file);
     open_asker(&asker, self->peers);
+    set_alarm();
     for (;;) {
         struct stream_mark mark;
-        await(epoll);
+        while (!await(epoll))
+            continue;
         if (read(self->file, bytes, sizeof bytes) <= 0)
             return;
         memcpy(&mark, bytes, sizeof mark);
@@ -151,7 +177,8 @@ static void trip(int file, int epoll, const struct stream_mark *mark)
     memcpy(bytes, mark, sizeof *mark);
     if (write(file, bytes, mark->asked_bytes) < 0)
         bench_die("a floor ended: %s", strerror(errno));
-    await(epoll);
+    while (!await(epoll))
+        continue;
     if (read(file, bytes, sizeof bytes) <= 0)
         bench_die("a floor ended");
 }
@@ -359,6 +386,7 @@ int main(void)
     bench_cluster_start(&run.cluster, "max-leases = 100000\n");
     bench_asker_open(&run.client, run.cluster.nodes[0].socket);
     learn_sizes(&run, tokens);
+    set_alarm();
     measure(&run, tokens);
     say(&run);
     bench_cluster_stop(&run.cluster);
