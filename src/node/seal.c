@@ -30,7 +30,10 @@ static const uint8_t magic[2] = {'L', 'H'};
 _Static_assert(AT_NONCE + LH_SEAL_NONCE_BYTES == LH_SEAL_HEADER_BYTES, "the nonce ends the header");
 _Static_assert(AT_COUNTER == AT_NONCE + LH_SEAL_NONCE_RANDOM_BYTES, "the counter ends the nonce");
 _Static_assert(LH_SEAL_NONCE_BYTES == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "nonce");
-_Static_assert(LH_KEY_BYTES == crypto_aead_xchacha20poly1305_ietf_KEYBYTES, "key");
+_Static_assert(LH_KEY_BYTES == crypto_core_hchacha20_KEYBYTES, "key");
+_Static_assert(LH_KEY_BYTES == crypto_core_hchacha20_OUTPUTBYTES, "derived key");
+_Static_assert(LH_SEAL_NONCE_RANDOM_BYTES == crypto_core_hchacha20_INPUTBYTES, "random part");
+_Static_assert(LH_KEY_BYTES == crypto_aead_chacha20poly1305_ietf_KEYBYTES, "key");
 _Static_assert(LH_SEAL_OVERHEAD_BYTES - LH_SEAL_HEADER_BYTES ==
                    crypto_aead_xchacha20poly1305_ietf_ABYTES,
                "tag");
@@ -90,6 +93,24 @@ void lh_seal_wipe(struct lh_seal *seal)
     sodium_memzero(seal, sizeof(*seal));
 }
 
+static void derive(const struct lh_seal *seal, uint8_t key_number,
+                   const uint8_t nonce_random[LH_SEAL_NONCE_RANDOM_BYTES],
+                   struct lh_seal_derived *ret_derived)
+{
+    ret_derived->known = true;
+    ret_derived->key_number = key_number;
+    memcpy(ret_derived->nonce_random, nonce_random, sizeof(ret_derived->nonce_random));
+    crypto_core_hchacha20(ret_derived->key, nonce_random, seal->keys[key_number].key, NULL);
+}
+
+// Under the derived key the rest of XChaCha20's nonce is ChaCha20's, behind four zero bytes.
+static void inner_nonce(const uint8_t *header,
+                        uint8_t ret_nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES])
+{
+    lh_store_u32(ret_nonce, 0);
+    memcpy(ret_nonce + 4, header + AT_COUNTER, 8);
+}
+
 // A restored memory image brings back the counter, but not the time of day.
 static void refresh_nonce(struct lh_seal *seal, struct lh_instant now, int64_t realtime_ns)
 {
@@ -97,7 +118,9 @@ static void refresh_nonce(struct lh_seal *seal, struct lh_instant now, int64_t r
     const int64_t moved_ns = apart_ns - seal->apart_ns;
     if (lh_before(now, seal->redraw_at) && moved_ns <= APART_MAX_NS && moved_ns >= -APART_MAX_NS)
         return;
-    randombytes_buf(seal->nonce_random, sizeof(seal->nonce_random));
+    uint8_t random[LH_SEAL_NONCE_RANDOM_BYTES];
+    randombytes_buf(random, sizeof(random));
+    derive(seal, 0, random, &seal->own);
     seal->nonce_counter = 0;
     seal->redraw_at = lh_after(now, (struct lh_duration){REDRAW_NS});
     seal->apart_ns = apart_ns;
@@ -115,6 +138,7 @@ size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t rea
                         uint8_t *out, size_t capacity)
 {
     uint8_t associated[ASSOCIATED_BYTES];
+    uint8_t nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES];
     unsigned long long sealed = 0;
     LH_ASSERT(destination != 0);
     LH_ASSERT(capacity >= LH_SEAL_OVERHEAD_BYTES);
@@ -128,12 +152,13 @@ size_t lh_seal_datagram(struct lh_seal *seal, struct lh_instant now, int64_t rea
     lh_store_u16(out + AT_ZERO, 0);
     memcpy(out + AT_CLUSTER_TAG, seal->cluster_tag, sizeof(seal->cluster_tag));
     memcpy(out + AT_KEY_ID, seal->keys[0].id, sizeof(seal->keys[0].id));
-    memcpy(out + AT_NONCE, seal->nonce_random, sizeof(seal->nonce_random));
+    memcpy(out + AT_NONCE, seal->own.nonce_random, sizeof(seal->own.nonce_random));
     lh_store_u64(out + AT_COUNTER, seal->nonce_counter++);
     associate(seal, out, associated);
-    crypto_aead_xchacha20poly1305_ietf_encrypt(out + LH_SEAL_HEADER_BYTES, &sealed, plain.data,
-                                               plain.size_bytes, associated, sizeof(associated),
-                                               NULL, out + AT_NONCE, seal->keys[0].key);
+    inner_nonce(out, nonce);
+    crypto_aead_chacha20poly1305_ietf_encrypt(out + LH_SEAL_HEADER_BYTES, &sealed, plain.data,
+                                              plain.size_bytes, associated, sizeof(associated),
+                                              NULL, nonce, seal->own.key);
     return LH_SEAL_HEADER_BYTES + (size_t)sealed;
 }
 
@@ -158,8 +183,19 @@ static enum lh_unseal check_header(const struct lh_seal *seal, struct lh_slice d
     return LH_UNSEAL_OK;
 }
 
-enum lh_unseal lh_unseal_datagram(const struct lh_seal *seal, struct lh_slice datagram,
-                                  uint8_t *out, size_t capacity, struct lh_unsealed *ret_unsealed)
+static bool opens(const struct lh_seal_derived *derived, struct lh_slice datagram, uint8_t *out,
+                  unsigned long long *ret_size, const uint8_t associated[ASSOCIATED_BYTES])
+{
+    uint8_t nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES];
+    inner_nonce(datagram.data, nonce);
+    return crypto_aead_chacha20poly1305_ietf_decrypt(
+               out, ret_size, NULL, datagram.data + LH_SEAL_HEADER_BYTES,
+               datagram.size_bytes - LH_SEAL_HEADER_BYTES, associated, ASSOCIATED_BYTES, nonce,
+               derived->key) == 0;
+}
+
+enum lh_unseal lh_unseal_datagram(struct lh_seal *seal, struct lh_slice datagram, uint8_t *out,
+                                  size_t capacity, struct lh_unsealed *ret_unsealed)
 {
     uint8_t associated[ASSOCIATED_BYTES];
     const uint8_t *header = datagram.data;
@@ -170,15 +206,22 @@ enum lh_unseal lh_unseal_datagram(const struct lh_seal *seal, struct lh_slice da
         return cause;
     associate(seal, header, associated);
     cause = LH_UNSEAL_KEY;
+    struct lh_seal_derived *kept = &seal->of_sender[header[AT_SENDER]];
     // Two keys may share an id: one pair in four thousand million does.
-    for (size_t i = 0; i < seal->key_count; i++) {
+    for (uint8_t i = 0; i < seal->key_count; i++) {
+        struct lh_seal_derived derived;
         unsigned long long size = 0;
         if (memcmp(seal->keys[i].id, header + AT_KEY_ID, LH_SEAL_KEY_ID_BYTES) != 0)
             continue;
-        if (crypto_aead_xchacha20poly1305_ietf_decrypt(
-                out, &size, NULL, header + LH_SEAL_HEADER_BYTES,
-                datagram.size_bytes - LH_SEAL_HEADER_BYTES, associated, sizeof(associated),
-                header + AT_NONCE, seal->keys[i].key) == 0) {
+        bool is_kept =
+            kept->known && kept->key_number == i &&
+            memcmp(kept->nonce_random, header + AT_NONCE, LH_SEAL_NONCE_RANDOM_BYTES) == 0;
+        if (!is_kept)
+            derive(seal, i, header + AT_NONCE, &derived);
+        if (opens(is_kept ? kept : &derived, datagram, out, &size, associated)) {
+            if (!is_kept) // what does not open displaces nothing
+                *kept = derived;
+            sodium_memzero(&derived, sizeof(derived));
             *ret_unsealed = (struct lh_unsealed){.version = header[AT_VERSION],
                                                  .sender = header[AT_SENDER],
                                                  .generation = header[AT_GENERATION],

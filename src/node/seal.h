@@ -11,10 +11,13 @@
 //
 // Nonces: 16 random bytes, drawn anew each minute and whenever CLOCK_REALTIME and CLOCK_BOOTTIME
 // have moved apart (the machine was suspended, or its memory restored from a snapshot), then a
-// counter. What must stay true: no nonce is used twice with a key.
+// counter. What must stay true: no nonce is used twice with a key. XChaCha20 derives a key of its own
+// from the 16 random bytes (HChaCha20), a fifth of what a short datagram costs: it is kept, here
+// for the nonce in use, and for each sender as long as what it sends opens.
 #ifndef LH_NODE_SEAL_H
 #define LH_NODE_SEAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +70,14 @@ struct lh_seal_key {
     uint8_t key[LH_KEY_BYTES];
 };
 
+// What was derived from a key and the random part of a nonce.
+struct lh_seal_derived {
+    bool known;
+    uint8_t key_number; // of `keys`
+    uint8_t nonce_random[LH_SEAL_NONCE_RANDOM_BYTES];
+    uint8_t key[LH_KEY_BYTES];
+};
+
 // Seals for one node and opens what is meant for it. Plain memory of its owner; one thread.
 struct lh_seal {
     uint8_t node;
@@ -74,10 +85,11 @@ struct lh_seal {
     uint8_t cluster_tag[LH_SEAL_CLUSTER_TAG_BYTES];
     uint8_t key_count;
     struct lh_seal_key keys[LH_KEYRING_KEYS_MAX];
-    uint8_t nonce_random[LH_SEAL_NONCE_RANDOM_BYTES];
     uint64_t nonce_counter;
     struct lh_instant redraw_at; // LH_PAST: draw before the next use
     int64_t apart_ns;            // REALTIME - BOOTTIME when the random part was drawn
+    struct lh_seal_derived own;
+    struct lh_seal_derived of_sender[UINT8_MAX + 1];
 };
 
 // Prepares for `node`, 1..255. Also after a keyring was reloaded.
@@ -106,8 +118,8 @@ struct lh_unsealed {
 // not overlap it; one that is too small counts as LH_UNSEAL_FOREIGN. With LH_UNSEAL_OK, sender
 // (1..255) and generation are those of a holder of the key; the caller checks that they are a
 // member's. Else nothing in `out` means anything.
-enum lh_unseal lh_unseal_datagram(const struct lh_seal *seal, struct lh_slice datagram,
-                                  uint8_t *out, size_t capacity, struct lh_unsealed *ret_unsealed);
+enum lh_unseal lh_unseal_datagram(struct lh_seal *seal, struct lh_slice datagram, uint8_t *out,
+                                  size_t capacity, struct lh_unsealed *ret_unsealed);
 
 // What a name is called inside the quorum: BLAKE2b keyed with the cluster's hash key.
 void lh_name_hash(const struct lh_keyring *keyring, struct lh_slice name,

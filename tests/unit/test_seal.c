@@ -278,6 +278,43 @@ static void a_reloaded_keyring_starts_another_nonce(void **state)
     assert_true(redraws(fixture, 0, 0));
 }
 
+// A derived key is kept for each sender. It changes nothing of what opens, and what does not open does
+// not displace it.
+static void what_was_derived_is_kept_for_each_sender(void **state)
+{
+    struct fixture *fixture = *state;
+    struct lh_seal three;
+    uint8_t first[LH_SEAL_NONCE_RANDOM_BYTES];
+    lh_seal_init(&three, &fixture->keyring, 3);
+    for (int i = 0; i < 3; i++) {
+        seal_at(fixture, 0, 0, LH_SLICE("lease"));
+        assert_int_equal(open_datagram(fixture), LH_UNSEAL_OK);
+        assert_int_equal(fixture->unsealed.sender, 1);
+        fixture->size = lh_seal_datagram(&three, START, START_REALTIME, 1, 2, LH_SLICE("other"),
+                                         fixture->datagram, ROOM);
+        assert_int_equal(open_datagram(fixture), LH_UNSEAL_OK);
+        assert_int_equal(fixture->unsealed.sender, 3);
+    }
+    memcpy(first, fixture->one.own.nonce_random, sizeof(first));
+    assert_memory_equal(fixture->two.of_sender[1].nonce_random, first, sizeof(first));
+
+    seal_at(fixture, 0, 0, LH_SLICE("lease"));
+    fixture->datagram[20] ^= 1;
+    assert_int_equal(open_datagram(fixture), LH_UNSEAL_FORGED);
+    assert_memory_equal(fixture->two.of_sender[1].nonce_random, first, sizeof(first));
+    fixture->datagram[20] ^= 1;
+    assert_int_equal(open_datagram(fixture), LH_UNSEAL_OK);
+
+    seal_at(fixture, 60 * LH_NS_PER_S, 60 * LH_NS_PER_S, LH_SLICE("lease"));
+    assert_memory_not_equal(fixture->one.own.nonce_random, first, sizeof(first));
+    assert_int_equal(open_datagram(fixture), LH_UNSEAL_OK);
+    assert_memory_equal(fixture->two.of_sender[1].nonce_random, fixture->one.own.nonce_random,
+                        sizeof(first));
+
+    lh_seal_wipe(&fixture->two);
+    assert_false(fixture->two.of_sender[1].known);
+}
+
 static void every_cause_has_a_name_and_a_remedy(void **state)
 {
     (void)state;
@@ -336,6 +373,7 @@ int main(void)
         CASE(the_nonce_is_drawn_each_minute),
         CASE(the_nonce_is_drawn_when_the_clocks_moved_apart),
         CASE(a_reloaded_keyring_starts_another_nonce),
+        CASE(what_was_derived_is_kept_for_each_sender),
         CASE(every_cause_has_a_name_and_a_remedy),
         CASE(a_name_hashes_under_the_hash_key),
         CASE(wiping_leaves_nothing),
