@@ -2,7 +2,6 @@
 #include "node/daemon.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "host/driver.h"
 #include "node/clients.h"
+#include "node/events.h"
 #include "node/log.h"
 #include "node/notify.h"
 #include "node/record.h"
@@ -29,8 +29,6 @@
 #define RELOAD_LOG_EVERY_MS 1000
 #define OWN_FILES 32 // open at once beside those of clients: 20, a keyring, looking up names
 
-#define NOT_ARMED ((struct lh_instant){-1})
-
 struct daemon {
     uv_loop_t loop;
     struct lh_node_config *config;
@@ -39,6 +37,7 @@ struct daemon {
     struct lh_clients clients;
     struct lh_store *store;
     struct lh_record record;
+    struct lh_events events;
     struct lh_driver *driver;
     void *memory;
     size_t memory_bytes;
@@ -99,87 +98,10 @@ static void hash_name(void *context, struct lh_slice name, uint8_t ret_hash[16])
     lh_name_hash(context, name, ret_hash);
 }
 
-static enum lh_log_level event_level(enum lh_event_kind kind)
-{
-    switch (kind) {
-    case LH_EVENT_HALTED:
-    case LH_EVENT_CLOCK_BAD:
-    case LH_EVENT_REFUSED: return LH_LOG_ERROR;
-    case LH_EVENT_PEER_REFUSED:
-    case LH_EVENT_PEER_DOWN:
-    case LH_EVENT_CLOCK_GOOD: return LH_LOG_WARN;
-    case LH_EVENT_RENEWED: return LH_LOG_DEBUG;
-    case LH_EVENT_STARTED:
-    case LH_EVENT_RESTORED:
-    case LH_EVENT_JOINING:
-    case LH_EVENT_ADMITTED:
-    case LH_EVENT_QUARANTINE:
-    case LH_EVENT_SERVING:
-    case LH_EVENT_PEER_UP:
-    case LH_EVENT_GRANTED:
-    case LH_EVENT_LOST:
-    case LH_EVENT_RELEASED:
-    case LH_EVENT_REVOKED: break;
-    }
-    return LH_LOG_INFO;
-}
-
-static void log_lease(const struct lh_event *event)
-{
-    lh_log(event_level(event->kind), lh_event_name(event->kind), "name=%.*s token=%llu holder=%.*s",
-           (int)event->name.size_bytes, (const char *)event->name.data,
-           (unsigned long long)event->ballot, (int)event->holder.size_bytes,
-           (const char *)event->holder.data);
-}
-
-static void log_event(const struct lh_event *event)
-{
-    enum lh_log_level level = event_level(event->kind);
-    const char *name = lh_event_name(event->kind);
-    switch (event->kind) {
-    case LH_EVENT_STARTED:
-    case LH_EVENT_ADMITTED:
-        lh_log(level, name, "as=%s generation=%u start=%llu", event->text, event->generation,
-               (unsigned long long)event->number);
-        break;
-    case LH_EVENT_JOINING:
-        lh_log(level, name, "reason=%s answers-needed=%llu",
-               "this data directory has no history: other members are asked whether they know "
-               "this node",
-               (unsigned long long)event->number);
-        break;
-    case LH_EVENT_QUARANTINE:
-        lh_log(level, name, "ms=%llu", (unsigned long long)event->number / 1000000);
-        break;
-    case LH_EVENT_RESTORED:
-    case LH_EVENT_SERVING: lh_log_event(level, name); break;
-    case LH_EVENT_PEER_UP:
-        lh_log(level, name, "node=%u generation=%u start=%llu", event->peer, event->generation,
-               (unsigned long long)event->number);
-        break;
-    case LH_EVENT_PEER_DOWN: lh_log(level, name, "node=%u", event->peer); break;
-    case LH_EVENT_PEER_REFUSED:
-    case LH_EVENT_REFUSED:
-        lh_log(level, name, "node=%u reason=%s", event->peer, event->text);
-        break;
-    case LH_EVENT_HALTED: lh_log(level, name, "reason=%s", event->text); break;
-    case LH_EVENT_CLOCK_BAD:
-        lh_log(level, name, "node=%u beyond-ppm=%" PRIu64 " reason=%s", event->peer,
-               event->number / 1000, event->text);
-        break;
-    case LH_EVENT_CLOCK_GOOD: lh_log_event(level, name); break;
-    case LH_EVENT_GRANTED:
-    case LH_EVENT_RENEWED:
-    case LH_EVENT_LOST:
-    case LH_EVENT_RELEASED:
-    case LH_EVENT_REVOKED: log_lease(event); break;
-    }
-}
-
 static void world_event(void *context, struct lh_instant now, const struct lh_event *event)
 {
     struct daemon *daemon = context;
-    log_event(event);
+    lh_events_add(&daemon->events, event);
     lh_record_event(&daemon->record, now, event);
 }
 
@@ -195,21 +117,21 @@ static void flush(struct daemon *daemon)
 {
     lh_driver_flush(daemon->driver);
     lh_clients_flush(&daemon->clients);
+    lh_events_write(&daemon->events);
     lh_record_flush(&daemon->record);
 }
 
+// A timer that wakes too early costs a turn, setting it anew costs a system call: it is left alone unless
+// something is due earlier.
 static void arm(struct daemon *daemon)
 {
     struct lh_instant at = lh_driver_deadline(daemon->driver);
-    if (at.ns == daemon->armed.ns)
+    if (!lh_before(at, daemon->armed))
         return;
     daemon->armed = at;
-    struct itimerspec spec = {0};
-    if (at.ns != LH_NEVER.ns) {
-        int64_t ns = at.ns > 0 ? at.ns : 1; // zero would disarm
-        spec.it_value.tv_sec = ns / LH_NS_PER_S;
-        spec.it_value.tv_nsec = ns % LH_NS_PER_S;
-    }
+    int64_t ns = at.ns > 0 ? at.ns : 1; // zero would disarm
+    const struct itimerspec spec = {
+        .it_value = {.tv_sec = ns / LH_NS_PER_S, .tv_nsec = ns % LH_NS_PER_S}};
     if (timerfd_settime(daemon->timer_file, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
         abort(); // its arguments are ours
 }
@@ -236,7 +158,7 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     (void)events;
     if (read(daemon->timer_file, &expirations, sizeof expirations) < 0 && errno == EAGAIN)
         return;
-    daemon->armed = NOT_ARMED; // whatever comes next must be armed anew
+    daemon->armed = LH_NEVER;
     lh_driver_timer(daemon->driver);
 }
 

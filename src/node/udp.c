@@ -1,20 +1,15 @@
 // Datagrams between members: see udp.h.
 #include "node/udp.h"
 
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 
 #define LOOK_UP_EVERY_MS 5000
-#define RECEIVE_BYTES (20 * 65536) // libuv cuts it into as many datagrams as one recvmmsg(2) takes
-
-static void on_allocate(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
-{
-    const struct lh_udp *udp = handle->data;
-    (void)suggested;
-    *ret_buffer = uv_buf_init((char *)udp->buffer, RECEIVE_BYTES);
-}
+#define BATCHES_MAX 32 // in a turn, so that clients have theirs
 
 static void format_source(const struct sockaddr *from, char *out, size_t capacity)
 {
@@ -51,18 +46,11 @@ static bool is_member(const struct lh_node_config *config, uint8_t node)
     return false;
 }
 
-static void on_receive(uv_udp_t *socket, ssize_t size, const uv_buf_t *buffer,
-                       const struct sockaddr *from, unsigned flags)
+static void take(struct lh_udp *udp, struct lh_slice datagram, const struct sockaddr *from)
 {
-    struct lh_udp *udp = socket->data;
-    if (size <= 0 || from == NULL)
-        return;
     struct lh_unsealed about = {0};
     enum lh_unseal cause =
-        (flags & UV_UDP_PARTIAL) != 0
-            ? LH_UNSEAL_FOREIGN
-            : lh_unseal_datagram(&udp->seal, lh_slice_of(buffer->base, (size_t)size), udp->plain,
-                                 sizeof udp->plain, &about);
+        lh_unseal_datagram(&udp->seal, datagram, udp->plain, sizeof udp->plain, &about);
     udp->unsealed[cause]++;
     if (cause != LH_UNSEAL_OK)
         refuse(udp, cause, from);
@@ -71,6 +59,38 @@ static void on_receive(uv_udp_t *socket, ssize_t size, const uv_buf_t *buffer,
     else
         udp->receive(udp->context, about.sender, about.generation,
                      lh_slice_of(udp->plain, about.size_bytes));
+}
+
+// Takes what is there, and says whether there may be more.
+static bool take_batch(struct lh_udp *udp)
+{
+    struct mmsghdr headers[LH_UDP_BATCH];
+    struct iovec buffers[LH_UDP_BATCH];
+    struct sockaddr_storage from[LH_UDP_BATCH];
+    for (unsigned i = 0; i < LH_UDP_BATCH; i++) {
+        buffers[i] = (struct iovec){udp->buffers[i], sizeof udp->buffers[i]};
+        headers[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+                                             .msg_namelen = sizeof from[i],
+                                             .msg_iov = &buffers[i],
+                                             .msg_iovlen = 1};
+    }
+    int count = recvmmsg(udp->file, headers, LH_UDP_BATCH, 0, NULL);
+    for (int i = 0; i < count; i++)
+        take(udp, lh_slice_of(udp->buffers[i], headers[i].msg_len),
+             (const struct sockaddr *)&from[i]);
+    return count == LH_UDP_BATCH;
+}
+
+// The answers leave at the end of the turn, so nothing asks whether more has come meanwhile: that wakes
+// the loop again.
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct lh_udp *udp = poll->data;
+    (void)events;
+    for (unsigned i = 0; i < BATCHES_MAX && take_batch(udp); i++)
+        continue;
+    if (status < 0) // libuv ceases at an error of the socket; receiving took it away
+        uv_poll_start(poll, UV_READABLE, on_readable);
 }
 
 static struct lh_config_member *own_member(struct lh_node_config *config)
@@ -112,9 +132,17 @@ static void look_up_names(struct lh_udp *udp)
         name->address = address;
         name->request.data = name;
         snprintf(port, sizeof port, "%u", address->port);
-        name->pending = uv_getaddrinfo(udp->socket.loop, &name->request, on_looked_up,
+        name->pending = uv_getaddrinfo(udp->readable.loop, &name->request, on_looked_up,
                                        address->host, port, &hints) == 0;
     }
+}
+
+static bool has_names(const struct lh_node_config *config)
+{
+    for (size_t i = 0; i < config->member_count; i++)
+        if (!config->members[i].address.is_numeric)
+            return true;
+    return false;
 }
 
 static void on_look_up(uv_timer_t *timer)
@@ -127,37 +155,36 @@ static bool bind_own(struct lh_udp *udp, struct lh_error *error)
     struct lh_address *own = &own_member(udp->config)->address;
     if (!lh_address_resolve(own, error))
         return false;
-    int code = uv_udp_bind(&udp->socket, (const struct sockaddr *)&own->socket, 0);
-    if (code == 0)
-        code = uv_udp_recv_start(&udp->socket, on_allocate, on_receive);
-    if (code == 0)
+    udp->file = socket(own->socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (udp->file >= 0 &&
+        bind(udp->file, (const struct sockaddr *)&own->socket, own->size_bytes) == 0)
         return true;
+    int code = errno;
     char text[LH_ADDRESS_TEXT_MAX];
     lh_address_format(own, text);
     return lh_error_set(
         error,
         "cannot receive datagrams at %s, the address in [node %u]: %s; it must be an "
         "address of this machine that nothing else uses",
-        text, udp->config->node, uv_strerror(code));
+        text, udp->config->node, strerror(code));
 }
 
 bool lh_udp_open(struct lh_udp *udp, uv_loop_t *loop, struct lh_node_config *config,
                  const struct lh_keyring *keyring, struct lh_error *error)
 {
     udp->config = config;
-    udp->buffer = malloc(RECEIVE_BYTES);
-    if (udp->buffer == NULL)
-        return lh_error_set(error, "no memory for a receive buffer of %d bytes", RECEIVE_BYTES);
     lh_seal_init(&udp->seal, keyring, (uint8_t)config->node);
-    uv_udp_init_ex(loop, &udp->socket, AF_UNSPEC | UV_UDP_RECVMMSG);
-    udp->socket.data = udp;
     if (!bind_own(udp, error))
         return false;
     int wanted = 4 << 20; // bursts of a whole cluster's renewals; the kernel may give less
-    uv_recv_buffer_size((uv_handle_t *)&udp->socket, &wanted);
+    setsockopt(udp->file, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+    uv_poll_init(loop, &udp->readable, udp->file);
+    udp->readable.data = udp;
+    uv_poll_start(&udp->readable, UV_READABLE, on_readable);
     uv_timer_init(loop, &udp->look_up);
     udp->look_up.data = udp;
-    uv_timer_start(&udp->look_up, on_look_up, 0, LOOK_UP_EVERY_MS);
+    if (has_names(config))
+        uv_timer_start(&udp->look_up, on_look_up, 0, LOOK_UP_EVERY_MS);
     return true;
 }
 
@@ -174,33 +201,23 @@ void lh_udp_show_counters(const struct lh_udp *udp, struct lh_host *host)
     lh_host_show_counter(host, "sends-failed", &udp->send_failed);
 }
 
-// False while the member's name was not found.
-static bool send_to(struct lh_udp *udp, const struct lh_address *address, uint8_t *bytes,
-                    size_t size, int *ret_code)
-{
-    if (address->size_bytes == 0)
-        return false;
-    uv_buf_t buffer = uv_buf_init((char *)bytes, (unsigned)size);
-    *ret_code =
-        uv_udp_try_send(&udp->socket, &buffer, 1, (const struct sockaddr *)&address->socket);
-    return true;
-}
-
 void lh_udp_send(struct lh_udp *udp, uint8_t to, uint8_t generation, struct lh_slice plain)
 {
     uint8_t sealed[LH_DATAGRAM_MAX + LH_SEAL_OVERHEAD_BYTES];
     size_t size = lh_seal_datagram(&udp->seal, lh_clock_now(), lh_clock_realtime_ns(), generation,
                                    to, plain, sealed, sizeof sealed);
     for (size_t i = 0; i < udp->config->member_count; i++) {
+        const struct lh_address *address = &udp->config->members[i].address;
         if (udp->config->members[i].node != to)
             continue;
-        int sent = 0;
-        if (!send_to(udp, &udp->config->members[i].address, sealed, size, &sent) || sent >= 0)
+        if (address->size_bytes == 0 || // its name was not found yet
+            sendto(udp->file, sealed, size, 0, (const struct sockaddr *)&address->socket,
+                   address->size_bytes) >= 0)
             return;
         udp->send_failed++; // like a datagram lost: it is asked for again
         uint64_t missed = 0;
         if (lh_log_every(&udp->send_limit, lh_clock_now(), lh_ms(10000), &missed))
-            lh_log(LH_LOG_WARN, "send-failed", "node=%u reason=%s also=%llu", to, uv_strerror(sent),
+            lh_log(LH_LOG_WARN, "send-failed", "node=%u reason=%s also=%llu", to, strerror(errno),
                    (unsigned long long)missed);
     }
 }
@@ -214,5 +231,6 @@ void lh_udp_close(struct lh_udp *udp)
 {
     lh_seal_wipe(&udp->seal);
     uv_timer_stop(&udp->look_up);
-    uv_close((uv_handle_t *)&udp->socket, NULL);
+    uv_poll_stop(&udp->readable);
+    close(udp->file);
 }

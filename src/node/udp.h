@@ -11,6 +11,8 @@
 #include "node/log.h"
 #include "node/seal.h"
 
+#define LH_UDP_BATCH 16 // datagrams taken with one system call
+
 // One host name being looked up.
 struct lh_udp_name {
     uv_getaddrinfo_t request;
@@ -19,7 +21,8 @@ struct lh_udp_name {
 };
 
 struct lh_udp {
-    uv_udp_t socket;
+    int file;
+    uv_poll_t readable;
     struct lh_seal seal;
     struct lh_node_config *config;
     void *context;
@@ -32,8 +35,9 @@ struct lh_udp {
     struct lh_log_limit send_limit;
     uv_timer_t look_up; // members' host names, anew now and then
     struct lh_udp_name names[LH_CONFIG_MEMBERS_MAX];
-    uint8_t *buffer; // what the kernel fills
     uint8_t plain[LH_DATAGRAM_MAX];
+    // What the kernel fills; with one byte more than any datagram of ours has.
+    uint8_t buffers[LH_UDP_BATCH][LH_SEAL_OVERHEAD_BYTES + LH_DATAGRAM_MAX + 1];
 };
 
 // Binds this member's address and begins to receive. Other members' host names are looked up in the
