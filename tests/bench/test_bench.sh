@@ -6,7 +6,8 @@
 # shellcheck source=tests/tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-export BENCH_TINY=1 BENCH_ROUNDS=1 BENCH_THREADS=1 TMPDIR=$scratch
+export BENCH_TINY=1 BENCH_ROUNDS=1 BENCH_THREADS=1 TMPDIR=$scratch BENCH_PLOTS=$scratch/points
+mkdir "$BENCH_PLOTS"
 
 # shaped COUNT: $scratch/out has at least COUNT lines of JSON, with the seven keys and no other.
 shaped() {
@@ -41,10 +42,13 @@ refused() {
     ! bench/run --json "$1" >"$scratch/out" 2>"$scratch/err" && grep -qF -- "$2" "$scratch/err"
 }
 
-echo 1..9
+echo 1..12
 bench latency 12
 bench takeover 10
 bench leases 7
 bench clients 21
+bench check 6
 refused no-such 'there is no bench/bench_no-such'
 verdict $? 'a benchmark that is not there is an error'
+bench/plot "$BENCH_PLOTS" "$scratch" && [ "$(find "$scratch" -maxdepth 1 -name 'bench-*.svg' | wc -l)" = 3 ]
+verdict $? 'what they left for plots is drawn'
