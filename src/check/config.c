@@ -396,6 +396,8 @@ bool lh_check_config_weaken(struct lh_check_config *config, const char *rule,
            lh_check_module_rule(module, 0) == NULL ? "has none" : "has");
     for (size_t i = 0; lh_check_module_rule(module, i) != NULL; i++)
         append(ret_error, " ", lh_check_module_rule(module, i));
+    if (strchr(rule, ',') != NULL)
+        append(ret_error, "; ", "give --weaken before each");
     return false;
 }
 

@@ -285,53 +285,14 @@ static void describe_process(const struct lh_model *model, const uint8_t *from,
     }
 }
 
-static void describe_closed(const struct lh_model *model, struct lh_action action,
-                            const uint8_t *from, const uint8_t *to, char *text)
+static void describe_closed_acceptor(const struct lh_check_config *config, struct lh_action action,
+                                     const uint8_t *from, const uint8_t *to, char *text)
 {
     const unsigned name = action.process + 1u;
     const unsigned b = action.message;
-    const struct lh_check_config *config = &model->config;
-    const uint8_t *p = from + lh_closed_proposer(config, action.process, 0);
-    const uint8_t *p_after = to + lh_closed_proposer(config, action.process, 0);
     const uint8_t *a = from + lh_closed_acceptor(config, action.process, 0);
     const uint8_t *a_after = to + lh_closed_acceptor(config, action.process, 0);
     switch (action.kind) {
-    case LH_ACT_INIT: add(text, LH_DESCRIPTION_SIZE, "the initial state"); break;
-    case LH_ACT_TICK: add(text, LH_DESCRIPTION_SIZE, "time passes"); break;
-    case LH_ACT_START_ACQUIRE:
-        add(text, LH_DESCRIPTION_SIZE, "p%u starts b%u for %u", name, action.argument,
-            to[lh_closed_ballot(action.argument, LH_CB_DURATION)]);
-        if (p_after[LH_CP_BASE] != 0)
-            add(text, LH_DESCRIPTION_SIZE, ", to renew b%u", p_after[LH_CP_BASE]);
-        break;
-    case LH_ACT_SEND_ACCEPT:
-        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum of promises and sends Accept(b%u)", name,
-            action.argument);
-        break;
-    case LH_ACT_ACTIVATE:
-        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum for b%u and owns the lease for %u", name,
-            action.argument, p_after[LH_CP_AUTHORITY]);
-        break;
-    case LH_ACT_ABANDON: add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt", name); break;
-    case LH_ACT_ABANDON_RELEASE:
-        add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt and releases b%u", name,
-            action.argument);
-        break;
-    case LH_ACT_RELEASE:
-        add(text, LH_DESCRIPTION_SIZE, "p%u releases b%u", name, action.argument);
-        break;
-    case LH_ACT_EXTEND:
-        add(text, LH_DESCRIPTION_SIZE, "p%u sends Extend(b%u, %u) for %u", name, p[LH_CP_HELD],
-            action.argument, p_after[LH_CP_PENDING]);
-        break;
-    case LH_ACT_EXTENDED:
-        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum for n = %u and owns the lease for %u",
-            name, action.argument, p_after[LH_CP_AUTHORITY]);
-        break;
-    case LH_ACT_CRASH_PROPOSER: add(text, LH_DESCRIPTION_SIZE, "p%u crashes", name); break;
-    case LH_ACT_RESTORE_PROPOSER:
-        add(text, LH_DESCRIPTION_SIZE, "p%u is restarted in order", name);
-        break;
     case LH_ACT_DELIVER_PREPARE:
         add(text, LH_DESCRIPTION_SIZE, "a%u promises b%u, ", name, b);
         if (a[LH_CA_EXCLUSION] == 0)
@@ -375,12 +336,59 @@ static void describe_closed(const struct lh_model *model, struct lh_action actio
     }
 }
 
+static void describe_closed(const struct lh_check_config *config, struct lh_action action,
+                            const uint8_t *from, const uint8_t *to, char *text)
+{
+    const unsigned name = action.process + 1u;
+    const uint8_t *p = from + lh_closed_proposer(config, action.process, 0);
+    const uint8_t *p_after = to + lh_closed_proposer(config, action.process, 0);
+    switch (action.kind) {
+    case LH_ACT_INIT: add(text, LH_DESCRIPTION_SIZE, "the initial state"); break;
+    case LH_ACT_TICK: add(text, LH_DESCRIPTION_SIZE, "time passes"); break;
+    case LH_ACT_START_ACQUIRE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u starts b%u for %u", name, action.argument,
+            to[lh_closed_ballot(action.argument, LH_CB_DURATION)]);
+        if (p_after[LH_CP_BASE] != 0)
+            add(text, LH_DESCRIPTION_SIZE, ", to renew b%u", p_after[LH_CP_BASE]);
+        break;
+    case LH_ACT_SEND_ACCEPT:
+        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum of promises and sends Accept(b%u)", name,
+            action.argument);
+        break;
+    case LH_ACT_ACTIVATE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum for b%u and owns the lease for %u", name,
+            action.argument, p_after[LH_CP_AUTHORITY]);
+        break;
+    case LH_ACT_ABANDON: add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt", name); break;
+    case LH_ACT_ABANDON_RELEASE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u abandons its attempt and releases b%u", name,
+            action.argument);
+        break;
+    case LH_ACT_RELEASE:
+        add(text, LH_DESCRIPTION_SIZE, "p%u releases b%u", name, action.argument);
+        break;
+    case LH_ACT_EXTEND:
+        add(text, LH_DESCRIPTION_SIZE, "p%u sends Extend(b%u, %u) for %u", name, p[LH_CP_HELD],
+            action.argument, p_after[LH_CP_PENDING]);
+        break;
+    case LH_ACT_EXTENDED:
+        add(text, LH_DESCRIPTION_SIZE, "p%u has a quorum for n = %u and owns the lease for %u",
+            name, action.argument, p_after[LH_CP_AUTHORITY]);
+        break;
+    case LH_ACT_CRASH_PROPOSER: add(text, LH_DESCRIPTION_SIZE, "p%u crashes", name); break;
+    case LH_ACT_RESTORE_PROPOSER:
+        add(text, LH_DESCRIPTION_SIZE, "p%u is restarted in order", name);
+        break;
+    default: describe_closed_acceptor(config, action, from, to, text);
+    }
+}
+
 void lh_describe_action(const struct lh_model *model, const uint8_t *from, struct lh_action action,
                         const uint8_t *to, char ret_text[LH_DESCRIPTION_SIZE])
 {
     ret_text[0] = '\0';
     if (model->config.module == LH_CHECK_CLOSED) {
-        describe_closed(model, action, from, to, ret_text);
+        describe_closed(&model->config, action, from, to, ret_text);
         return;
     }
     static const struct lh_message none;

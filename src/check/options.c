@@ -295,7 +295,9 @@ static bool read_arguments(struct parser *parser)
             if (row == NULL)
                 return complain(
                     parser, parser->argv[i],
-                    "no configuration has this name; leasehold check --list shows them");
+                    strchr(parser->argv[i], '=') != NULL
+                        ? "give --set before each constant"
+                        : "no configuration has this name; leasehold check --list shows them");
             if (!add_job(parser, &row->config, row))
                 return false;
             continue;

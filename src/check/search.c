@@ -16,6 +16,8 @@
 #include "check/checkpoint.h"
 #include "check/say.h"
 
+#define GOES_ON "with --resume and the checkpoint it goes on from here"
+
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int signal_number)
@@ -143,9 +145,11 @@ static bool load_checkpoint(struct lh_search *search)
 // The search ends for want of memory; with more of it, the checkpoint goes on.
 static void give_up(struct lh_search *search, const char *reason)
 {
-    if (search->options->checkpoint != NULL && is_drained(search))
-        (void)save_checkpoint(search);
-    lh_search_fail(search, reason);
+    char text[LH_CHECK_ERROR_SIZE];
+    const bool saved =
+        search->options->checkpoint != NULL && is_drained(search) && save_checkpoint(search);
+    snprintf(text, sizeof text, "%s%s", reason, saved ? "; " GOES_ON : "");
+    lh_search_fail(search, text);
 }
 
 static bool fits(const struct lh_search *search, uint64_t buckets)
@@ -211,7 +215,7 @@ static void pause_search(struct lh_search *search)
         lh_search_fail(search, "stopped, and what was done is lost: the checkpoint could not be "
                                "written");
     else if (saved)
-        lh_search_fail(search, "stopped; with --resume and the checkpoint it goes on from here");
+        lh_search_fail(search, "stopped; " GOES_ON);
     else if (interrupted)
         lh_search_fail(search, "interrupted; --checkpoint FILE would have kept what was done");
     else

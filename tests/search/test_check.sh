@@ -270,6 +270,8 @@ parts() {
     head -c 1000 "$file.2" >"$file"
     gives 75 'cut short' crash-restart --resume "$file"
     verdict $? 'a checkpoint that is cut short'
+    gives 75 'raise --memory; with --resume' --module lease --set AllowCrash=true --memory 20M --checkpoint "$file" --threads 1
+    verdict $? 'out of memory, with a checkpoint'
     mkfifo "$scratch/pipe"
     for part in "$file.3" "$scratch/pipe" "$scratch" /dev/zero; do
         gives 64 '--resume takes a file that --checkpoint wrote' base --resume "$part"

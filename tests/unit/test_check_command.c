@@ -62,6 +62,7 @@ static void wrong_arguments_are_named(void **state)
     (void)state;
     expect_refused("", "name a configuration");
     expect_refused("bass", "bass: no configuration has this name");
+    expect_refused("--module lease --set MaxTime=3 Ballots=2", "Ballots=2: give --set before each");
     expect_refused("--frobnicate", "--frobnicate: there is no such option");
     expect_refused("--module leases", "leases: --module takes");
     expect_refused("--module lease base", "leave the names out");
@@ -150,6 +151,7 @@ static void wrong_constants_are_named(void **state)
     expect_refused("--module lease --set Quorums=13", "names an acceptor that is not there");
     expect_refused("--module lease --weaken gravity",
                    "gravity: there is no such rule; module lease has late-timer");
+    expect_refused("--module lease --weaken late-timer,scalar-quorum", "give --weaken before each");
     expect_refused("--module composition --weaken late-timer",
                    "module composition has no such rule, --network closed has; it has none");
     expect_refused("--module lease --weaken floor-lost", "--network closed has; it has late-timer");
