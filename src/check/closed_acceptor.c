@@ -59,7 +59,9 @@ static void deliver_prepare(struct lh_closed_step *step, uint32_t a, uint32_t ba
     if (attempts(step, p, ballot, LH_C_PREPARING) && is_open(step, p, reported))
         row[LH_CA_OPEN] |= (uint8_t)(1u << p);
     if (step->config->prompt && !lh_closed_weak(step, LH_WEAKEN_LATE_TIMER) &&
-        attempts(step, p, ballot, LH_C_PREPARING) && lh_closed_has_quorum(step, p, LH_CA_OPEN))
+        attempts(step, p, ballot, LH_C_PREPARING) &&
+        lh_closed_from_p(step, p)[LH_CP_PENDING] != 0 && // P3
+        lh_closed_has_quorum(step, p, LH_CA_OPEN))
         lh_closed_send_accept(step, p);
     note_answer(step, row, sent[LH_CB_DURATION], LH_WEAKEN_CEILING_PROMISE);
     lh_closed_commit(step, of(LH_ACT_DELIVER_PREPARE, a, ballot, 0));

@@ -230,8 +230,7 @@ bool lh_recording_answer(struct lh_recording_judge *judge, struct lh_recorded_na
         const bool told = answer->what == LH_RECORDED_SEND ||
                           judge->answer_of[answer - judge->recording->events] != 0;
         const int64_t owed = lh_recording_exclusion_end(request->at, ttl, judge->rate_least);
-        if (told &&
-            owed > judge->owed) // what the write was waited for and never came, nobody knows
+        if (told && owed > judge->owed) // an answer that was held and never sent binds nobody
             judge->owed = owed;
         name->known = true;
         name->touched = request->at;

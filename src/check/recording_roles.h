@@ -40,9 +40,7 @@ struct lh_recorded_name {
     int64_t extend_td;
     uint64_t extended;
     bool extending;
-    uint64_t
-        extended_in; // the step in which a quorum had answered, in time: it may be told, or was
-                     // given up (P5)
+    uint64_t extended_in; // in this step a quorum had answered in time: told, or given up (P5)
     // what the client knows
     uint64_t told; // a token
     int64_t told_until;
