@@ -149,6 +149,8 @@ static uint32_t *bucket_of(const struct lh_machine *machine, struct lh_key key)
 
 struct lh_lease *lh_machine_find(struct lh_machine *machine, struct lh_key key)
 {
+    if (machine->count == 0) // an acceptor only: not even the buckets are touched, nor paid for
+        return NULL;
     for (uint32_t at = *bucket_of(machine, key); at != 0; at = machine->leases[at - 1].next)
         if (lh_key_equal(machine->leases[at - 1].key, key))
             return &machine->leases[at - 1];
