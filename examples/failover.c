@@ -65,8 +65,9 @@ static void act(struct candidate *candidate)
     if (candidate->lease == NULL || !lh_lease_valid(candidate->lease))
         return;
     int64_t token = lh_lease_token(candidate->lease);
-    if (lh_fence_enter(candidate->fence, token) != LH_OK) {
-        printf("refused: a greater token than %" PRId64 " has acted\n", token);
+    enum lh_return result = lh_fence_enter(candidate->fence, token);
+    if (result != LH_OK) {
+        printf("refused under token %" PRId64 ": %s\n", token, lh_return_text(result));
         return;
     }
     FILE *file = fopen(candidate->path, "ae");

@@ -23,6 +23,7 @@ extern "C" {
 //   LH_SYSTEM    a system call failed; errno has its number.
 //   LH_STATE     not now: what was asked for does not go with what went before.
 //   LH_STALE     fence: a greater token was seen. Do not act: the lease is somebody else's.
+//                core: the message answers what an earlier life of this member asked. Drop it.
 //   LH_DAMAGED   fence: the file holds something else than a fence. Nothing is admitted; look at it.
 //   LH_FULL      core: a table, sized when it was made, has no room.
 #define LH_RETURNS(X)                                                                              \

@@ -52,8 +52,9 @@ LH_API void lh_fence_close(struct lh_fence *fence);
 //   LH_ARGUMENT  the token is not positive. Nothing to leave.
 //   LH_STATE     this fence has been entered and not left.
 //   LH_SYSTEM    the file could not be locked, read or written (errno): do not act. Nothing to leave.
-//   LH_DAMAGED   neither of the file's two records is whole: do not act. Nothing to leave; find out what did that, then
-//                write the greatest token that can have been used with lh_fence_repair.
+//   LH_DAMAGED   neither of the file's two records is whole: do not act. Nothing to leave; find out
+//                what did that, then write the greatest token that can have been used with
+//                lh_fence_repair.
 //
 // Blocks without a bound; the lease may end meanwhile: ask lh_lease_valid again if you need both.
 // Threads: one at a time for each lh_fence; processes and other lh_fence objects exclude each other.

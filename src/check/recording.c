@@ -25,8 +25,8 @@ static const char *const whats[LH_RECORDED_WHATS] = {
     [LH_RECORDED_CLOCK_GOOD] = "clock-good",
 };
 
-static const char *const other_events[] = {
-    "started", "joining", "peer-up", "peer-down", "peer-refused", "refused-by-peer", "halted"};
+static const char *const other_events[] = {"joining",      "peer-up",         "peer-down",
+                                           "peer-refused", "refused-by-peer", "halted"};
 
 static const char *const kinds[LH_RECORDED_KINDS] = {
     [LH_RECORDED_NONE] = "",

@@ -171,8 +171,8 @@ void lh_run_begin_renewal(struct lh_run *run)
         run->phase == LH_RUN_RUNNING ? run->schedule.terminate : run->lease->deadline;
     run->calling = true;
     lh_errand_renew(&run->call, run->client, run->lease, run->lease->ttl, lh_left(now, end));
-    run->call.reached =
-        true; // go on to the end even if nothing listens now: a daemon may come back
+    // Go on to the end even if nothing listens now: a daemon may come back.
+    run->call.reached = true;
 }
 
 void lh_run_hung_up(struct lh_run *run)

@@ -178,8 +178,8 @@ enum lh_return lh_core_init(void *memory, size_t size_bytes, const struct lh_cor
     struct lh_instant serves = config->first ? now : lh_after(now, quarantine);
     lh_ballot floor = config->reserved > 0 ? lh_ballot_ceiling(config->reserved) : LH_BALLOT_NONE;
     lh_machine_serve(&core->machine, serves, floor, config->reserved, config->reserved, quarantine);
-    lh_machine_observe(&core->machine, config->reserved,
-                       &core->effects); // asks for the first block
+    // Asks for the first block.
+    lh_machine_observe(&core->machine, config->reserved, &core->effects);
     finish(core, now);
     *ret_core = core;
     return LH_OK;

@@ -269,7 +269,7 @@ static void on_host_message(struct lh_host *host, const struct lh_host_input *in
         return;
     }
     lh_peers_message(host, input->node, &message, input->now, effects);
-    lh_identity_message(host, input->node, &message, input->now, effects);
+    lh_identity_message(host, input->node, &message, effects);
     if (lh_identity_acts(&host->identity))
         lh_query_message(host, input->node, &message, input->now, effects);
 }
@@ -347,7 +347,7 @@ void lh_host_step(struct lh_host *host, const struct lh_host_input *input,
             lh_peers_receive(host, input->node, input->generation, input->bytes, now, effects);
         break;
     case LH_INPUT_MESSAGE: on_message(host, input, effects); break;
-    case LH_INPUT_OPEN: lh_session_open(host, input->session, input->local, effects); break;
+    case LH_INPUT_OPEN: lh_session_open(host, input->session, input->local); break;
     case LH_INPUT_BYTES: lh_session_bytes(host, input->session, input->bytes, now, effects); break;
     case LH_INPUT_CLOSE: lh_session_close(host, input->session, input->ended, now, effects); break;
     case LH_INPUT_PERSISTED:

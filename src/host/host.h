@@ -85,7 +85,6 @@ struct lh_host_reply {
 
 // What the node logs and --record writes. Each kind fills the fields that name it.
 #define LH_EVENT_KINDS(X)                                                                          \
-    X(STARTED, "started")         /* generation, number = start */                                 \
     X(RESTORED, "state-restored") /* F4: what the last life saved is held and known again */       \
     X(JOINING, "joining")         /* number = answers needed */                                    \
     X(ADMITTED, "admitted")       /* generation; text "new", "replacement" or "restart" */         \

@@ -291,9 +291,8 @@ static void on_recorded(struct lh_host *host, unsigned member,
 }
 
 void lh_identity_message(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
-                         struct lh_instant now, struct lh_host_effects *effects)
+                         struct lh_host_effects *effects)
 {
-    (void)now;
     for (unsigned i = 0; i < host->config.member_count; i++) {
         if (host->config.members[i] != node)
             continue;

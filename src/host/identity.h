@@ -73,7 +73,7 @@ const char *lh_identity_load(struct lh_host *host, struct lh_slice value);
 void lh_identity_start(struct lh_host *host, struct lh_instant now,
                        struct lh_host_effects *effects);
 void lh_identity_message(struct lh_host *host, uint8_t node, const struct lh_host_message *message,
-                         struct lh_instant now, struct lh_host_effects *effects);
+                         struct lh_host_effects *effects);
 void lh_identity_persisted(struct lh_host *host, struct lh_instant now,
                            struct lh_host_effects *effects);
 struct lh_instant lh_identity_tick(struct lh_host *host, struct lh_instant now,

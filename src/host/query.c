@@ -68,18 +68,18 @@ void lh_query_finish(struct lh_host *host, struct lh_query *query, const struct 
     if (request != NULL && request->kind == LH_REQUEST_ACQUIRE)
         lh_tenant_owner_said(host, request, result, now, effects);
     else if (request != NULL)
-        lh_request_answer(host, request, result, now, effects);
+        lh_request_answer(host, request, result, effects);
     else
         lh_watch_result(host, lease, result, now, effects);
 }
 
-void lh_query_no_room(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+void lh_query_no_room(struct lh_host *host, struct lh_request *request,
                       struct lh_host_effects *effects)
 {
     struct lh_result result = {.status = LH_STATUS_BUSY,
                                .reason = LH_REASON_FULL_REQUESTS,
                                .name = lh_request_name(request)};
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 struct lh_slice lh_query_name(struct lh_host *host, const struct lh_query *query)

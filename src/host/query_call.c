@@ -31,7 +31,7 @@ void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t own
 {
     struct lh_query *query = lh_query_new(host, LH_QUERY_CALL, request, now);
     if (query == NULL) {
-        lh_query_no_room(host, request, now, effects);
+        lh_query_no_room(host, request, effects);
         return;
     }
     for (uint8_t i = 0; i < host->config.member_count; i++)
@@ -118,7 +118,7 @@ void lh_query_on_call(struct lh_host *host, uint8_t node, const struct lh_host_m
                              .token = request->token,
                              .node = host->config.node};
     if (message->call == LH_REQUEST_RELEASE && was_released(host, node, message->nonce))
-        lh_request_answer(host, request, &done, now, effects);
+        lh_request_answer(host, request, &done, effects);
     else
         lh_request_submit(host, request, now, effects);
 }

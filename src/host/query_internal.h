@@ -21,7 +21,7 @@ struct lh_query *lh_query_of(struct lh_host *host, uint64_t nonce);
 // Answers whoever asked, and ends the query. `query` stays readable until the next one begins.
 void lh_query_finish(struct lh_host *host, struct lh_query *query, const struct lh_result *result,
                      struct lh_instant now, struct lh_host_effects *effects);
-void lh_query_no_room(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+void lh_query_no_room(struct lh_host *host, struct lh_request *request,
                       struct lh_host_effects *effects);
 
 // The name asked about; none for watchers.

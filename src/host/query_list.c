@@ -59,7 +59,7 @@ void lh_query_list(struct lh_host *host, struct lh_request *request, struct lh_i
 {
     struct lh_query *query = lh_query_new(host, LH_QUERY_PAGES, request, now);
     if (query == NULL) {
-        lh_query_no_room(host, request, now, effects);
+        lh_query_no_room(host, request, effects);
         return;
     }
     uint64_t member = request->cursor >> 32;

@@ -36,7 +36,7 @@ void lh_query_get(struct lh_host *host, struct lh_request *request, struct lh_in
 {
     struct lh_query *query = lh_query_new(host, LH_QUERY_STATE, request, now);
     if (query == NULL)
-        lh_query_no_room(host, request, now, effects);
+        lh_query_no_room(host, request, effects);
     else
         ask_state(host, query, now, effects);
 }
@@ -66,8 +66,8 @@ void lh_query_on_query(struct lh_host *host, uint8_t node, const struct lh_host_
     const struct lh_lease *lease = lh_machine_find(&host->machine, message->key);
     struct lh_texts_of_entry texts;
     state.owner = lease != NULL && lh_tenant_describe(host, lease->id, now, &texts, &state.entry);
-    state.entry.name =
-        (struct lh_slice){NULL, 0}; // names cross the wire only where they were asked for
+    // Names cross the wire only where they were asked for.
+    state.entry.name = (struct lh_slice){NULL, 0};
     lh_host_send(effects, node, &state, 0);
 }
 

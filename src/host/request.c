@@ -105,7 +105,7 @@ void lh_request_submit(struct lh_host *host, struct lh_request *request, struct 
                           &(struct lh_result){.status = LH_STATUS_FREE,
                                               .reason = LH_REASON_NOT_HELD,
                                               .name = lh_request_name(request)},
-                          now, effects);
+                          effects);
         break;
     case LH_REQUEST_GET: lh_query_get(host, request, now, effects); break;
     case LH_REQUEST_LIST: lh_query_list(host, request, now, effects); break;
@@ -133,10 +133,8 @@ static void return_to_peer(const struct lh_request *request, const struct lh_res
 }
 
 void lh_request_answer(struct lh_host *host, struct lh_request *request,
-                       const struct lh_result *result, struct lh_instant now,
-                       struct lh_host_effects *effects)
+                       const struct lh_result *result, struct lh_host_effects *effects)
 {
-    (void)now;
     if (request->peer != 0 && result->status == LH_STATUS_RELEASED)
         lh_query_released(host, request->peer, request->nonce);
     if (request->peer != 0)

@@ -157,8 +157,7 @@ void lh_request_submit(struct lh_host *host, struct lh_request *request, struct 
 
 // Answers the request, once, and frees it.
 void lh_request_answer(struct lh_host *host, struct lh_request *request,
-                       const struct lh_result *result, struct lh_instant now,
-                       struct lh_host_effects *effects);
+                       const struct lh_result *result, struct lh_host_effects *effects);
 
 // Whoever asked has gone: takes the request out of wherever it is and frees it.
 void lh_request_cancel(struct lh_host *host, struct lh_request *request, struct lh_instant now,

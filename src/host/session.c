@@ -11,14 +11,12 @@ static struct lh_session *session_of(struct lh_host *host, uint32_t session)
     return &host->sessions.sessions[session];
 }
 
-void lh_session_open(struct lh_host *host, uint32_t session_id, bool local,
-                     struct lh_host_effects *effects)
+void lh_session_open(struct lh_host *host, uint32_t session_id, bool local)
 {
-    (void)effects;
     struct lh_session *session = session_of(host, session_id);
     LH_ASSERT(!session->open);
-    memset(session, 0,
-           offsetof(struct lh_session, parser)); // the rest is written before it is read
+    // The rest is written before it is read.
+    memset(session, 0, offsetof(struct lh_session, parser));
     lh_resp_request_parser_init(&session->parser, LH_SESSION_INPUT_BYTES);
     session->open = true;
     session->local = local;

@@ -57,8 +57,7 @@ static inline size_t lh_session_room(const struct lh_session *session)
     return session->open && !session->closing ? LH_SESSION_INPUT_BYTES - session->input_used : 0;
 }
 
-void lh_session_open(struct lh_host *host, uint32_t session_id, bool local,
-                     struct lh_host_effects *effects);
+void lh_session_open(struct lh_host *host, uint32_t session_id, bool local);
 
 // Takes bytes in, no more than there is room for, and handles at most one whole command. Sets
 // effects->again if bytes are left that may hold another: hand in none to go on.

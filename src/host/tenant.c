@@ -148,7 +148,7 @@ static void give_turn(struct lh_host *host, uint32_t id, struct lh_request *requ
     tenant->turn_hash = turn_hash(request);
     tenant->turn_since = request->waiting_since;
     tenant->turn_ends = lh_after(now, (struct lh_duration){TURN_LASTS});
-    lh_tenant_answer_plain(host, request, LH_STATUS_TURN, LH_REASON_YOUR_TURN, now, effects);
+    lh_tenant_answer_plain(host, request, LH_STATUS_TURN, LH_REASON_YOUR_TURN, effects);
 }
 
 void lh_tenant_next(struct lh_host *host, uint32_t id, struct lh_instant now,
@@ -229,7 +229,7 @@ void lh_tenant_acquire(struct lh_host *host, struct lh_request *request, struct 
     enum lh_reason reason = LH_REASON_NONE;
     uint32_t id = lh_tenant_open(host, lh_request_name(request), request->key, &reason);
     if (id == 0) {
-        lh_tenant_answer_plain(host, request, LH_STATUS_BUSY, reason, now, effects);
+        lh_tenant_answer_plain(host, request, LH_STATUS_BUSY, reason, effects);
         return;
     }
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
@@ -269,7 +269,7 @@ void lh_tenant_hand_back(struct lh_host *host, struct lh_request *request, struc
 {
     const struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
     if (lease == NULL || !lh_proposer_holds(&lease->proposer, now))
-        lh_tenant_answer_plain(host, request, LH_STATUS_FREE, LH_REASON_NOT_HELD, now, effects);
+        lh_tenant_answer_plain(host, request, LH_STATUS_FREE, LH_REASON_NOT_HELD, effects);
     else if (lh_tenant_is_holder(host, lh_tenant_of(&host->tenants, lease->id), request))
         lh_tenant_answer_own(host, lease->id, request, now, effects);
     else
@@ -307,7 +307,7 @@ void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
         learn_owner(host, lease->id, result, now, effects);
     bool own = result->status == LH_STATUS_GRANTED || result->status == LH_STATUS_LOST;
     if (own || (result->status == LH_STATUS_HELD && request->wait.ns == 0))
-        lh_request_answer(host, request, result, now, effects);
+        lh_request_answer(host, request, result, effects);
     else
         lh_tenant_acquire(host, request, now, effects);
 }
@@ -352,9 +352,8 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
     if (request->kind != LH_REQUEST_ACQUIRE) {
         lh_tenant_cancel_renewal(host, id, request);
     } else if (request->active) {
-        tenant->active = 0;
-        lh_machine_stop(&host->machine,
-                        lh_tenant_lease(host, id)); // if it is won all the same, it is let go
+        tenant->active = 0; // if it is won all the same, it is let go
+        lh_machine_stop(&host->machine, lh_tenant_lease(host, id));
     } else {
         lh_tenant_dequeue(host, tenant, request);
     }
@@ -380,7 +379,7 @@ static void acquire_due(struct lh_host *host, struct lh_request *request, struct
     if (!in_the_way) {
         lh_tenant_cancel(host, request, now, effects);
         lh_tenant_answer_plain(host, request, LH_STATUS_NOQUORUM, lh_request_why_no_quorum(host),
-                               now, effects);
+                               effects);
         return;
     }
     lh_tenant_dequeue(host, tenant, request);

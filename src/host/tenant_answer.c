@@ -5,12 +5,11 @@
 #include "host/tenant_internal.h"
 
 void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, enum lh_status status,
-                            enum lh_reason reason, struct lh_instant now,
-                            struct lh_host_effects *effects)
+                            enum lh_reason reason, struct lh_host_effects *effects)
 {
     struct lh_result result = {
         .status = status, .reason = reason, .name = lh_request_name(request)};
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 int64_t lh_tenant_until(struct lh_host *host, uint32_t id, const struct lh_request *request)
@@ -19,7 +18,7 @@ int64_t lh_tenant_until(struct lh_host *host, uint32_t id, const struct lh_reque
 }
 
 void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,
-                              struct lh_instant now, struct lh_host_effects *effects)
+                              struct lh_host_effects *effects)
 {
     uint8_t holder[LH_TEXT_MAX_BYTES];
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
@@ -34,7 +33,7 @@ void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_reque
         .until_ns = lh_tenant_until(host, id, request),
         .renewals = tenant->renewals,
     };
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 void lh_tenant_answer_held(struct lh_host *host, uint32_t id, struct lh_request *request,
@@ -56,7 +55,7 @@ void lh_tenant_answer_held(struct lh_host *host, uint32_t id, struct lh_request 
         result.node = lh_ballot_node(tenant->blocker);
         result.free_in = lh_left(now, tenant->blocked_until);
     }
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 void lh_tenant_answer_lost(struct lh_host *host, uint32_t id, struct lh_request *request,
@@ -70,7 +69,7 @@ void lh_tenant_answer_lost(struct lh_host *host, uint32_t id, struct lh_request 
     // A holder that may not renew keeps what it has; a stranger has nothing.
     if (id != 0 && reason == LH_REASON_WAS_REVOKED && lh_tenant_holds(host, id, now))
         result.until_ns = lh_tenant_until(host, id, request);
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *request,
@@ -81,7 +80,7 @@ void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *
     if (tenant->revoked)
         lh_tenant_answer_lost(host, 0, request, LH_REASON_WAS_REVOKED, now, effects);
     else
-        lh_tenant_answer_granted(host, id, request, now, effects);
+        lh_tenant_answer_granted(host, id, request, effects);
 }
 
 void lh_tenant_tell(struct lh_host *host, uint32_t id, enum lh_event_kind kind,

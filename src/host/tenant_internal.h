@@ -75,10 +75,9 @@ void lh_tenant_cancel_renewal(struct lh_host *host, uint32_t id, struct lh_reque
 // --- tenant_answer.c ---
 
 void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, enum lh_status status,
-                            enum lh_reason reason, struct lh_instant now,
-                            struct lh_host_effects *effects);
+                            enum lh_reason reason, struct lh_host_effects *effects);
 void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,
-                              struct lh_instant now, struct lh_host_effects *effects);
+                              struct lh_host_effects *effects);
 
 // The lease that this very holder has: granted, or lost if it was revoked.
 void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *request,

@@ -40,7 +40,7 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
         return;
     }
     if (!lh_texts_put(&host->tenants.texts, lh_request_holder(request), &tenant->holder)) {
-        lh_tenant_answer_plain(host, request, LH_STATUS_BUSY, LH_REASON_FULL_TEXT, now, effects);
+        lh_tenant_answer_plain(host, request, LH_STATUS_BUSY, LH_REASON_FULL_TEXT, effects);
         lh_tenant_let_go(host, id, now, effects);
         return;
     }
@@ -49,7 +49,7 @@ static void on_acquired(struct lh_host *host, uint32_t id, struct lh_instant now
         host->tenants.recent[request->id_hash & (LH_RECENT_IDS - 1)].token = tenant->token;
     }
     lh_tenant_tell(host, id, LH_EVENT_GRANTED, effects);
-    lh_tenant_answer_granted(host, id, request, now, effects);
+    lh_tenant_answer_granted(host, id, request, effects);
     hurry_impatient(host, tenant, now);
     lh_tenant_settle(host, id);
 }

@@ -85,14 +85,14 @@ static struct lh_request *take_answering(struct lh_host *host, struct lh_tenant 
     return request;
 }
 
-static void answer_released(struct lh_host *host, struct lh_request *request, struct lh_instant now,
+static void answer_released(struct lh_host *host, struct lh_request *request,
                             struct lh_host_effects *effects)
 {
     struct lh_result result = {.status = LH_STATUS_RELEASED,
                                .name = lh_request_name(request),
                                .token = request->token,
                                .node = host->config.node};
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 void lh_tenant_dismiss(struct lh_host *host, uint32_t id, bool released, struct lh_instant now,
@@ -102,7 +102,7 @@ void lh_tenant_dismiss(struct lh_host *host, uint32_t id, bool released, struct 
     for (struct lh_request *request = take_answering(host, tenant, now, effects); request != NULL;
          request = take_answering(host, tenant, now, effects)) {
         if (released && request->kind == LH_REQUEST_RELEASE)
-            answer_released(host, request, now, effects);
+            answer_released(host, request, effects);
         else
             lh_tenant_answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
     }
@@ -143,10 +143,10 @@ void lh_tenant_renewed(struct lh_host *host, uint32_t id, struct lh_instant now,
             continue;
         }
         if (request->kind == LH_REQUEST_RENEW) {
-            lh_tenant_answer_granted(host, id, request, now, effects);
+            lh_tenant_answer_granted(host, id, request, effects);
             continue;
         }
-        answer_released(host, request, now, effects);
+        answer_released(host, request, effects);
         released = true;
     }
     if (released)
@@ -169,7 +169,7 @@ void lh_tenant_release(struct lh_host *host, struct lh_request *request, struct 
         lh_wheel_schedule(&host->wheel, &request->timer, lh_after(now, request->timeout));
         return;
     }
-    answer_released(host, request, now, effects);
+    answer_released(host, request, effects);
     lh_tenant_let_go(host, id, now, effects);
 }
 
@@ -194,7 +194,7 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
         .node = host->config.node,
         .ends_in = lh_left(now, lease->proposer.until),
     };
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
     return true;
 }
 
@@ -211,7 +211,7 @@ static bool answer_decided(struct lh_host *host, uint32_t id, struct lh_request 
     answering_remove(host, tenant, request);
     request->lease = 0;
     if (theirs)
-        lh_tenant_answer_granted(host, id, request, now, effects);
+        lh_tenant_answer_granted(host, id, request, effects);
     else
         lh_tenant_answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
     lh_tenant_next(host, id, now, effects);
@@ -229,7 +229,7 @@ void lh_tenant_renew_due(struct lh_host *host, struct lh_request *request, struc
                                .token = request->token,
                                .until_ns = lh_tenant_until(host, request->lease, request)};
     lh_tenant_cancel(host, request, now, effects);
-    lh_request_answer(host, request, &result, now, effects);
+    lh_request_answer(host, request, &result, effects);
 }
 
 // The renewal's outcome did not come: let go all the same.
@@ -241,7 +241,7 @@ void lh_tenant_release_due(struct lh_host *host, struct lh_request *request, str
     request->lease = 0;
     if (held_by(host, request, now, effects) == 0)
         return;
-    answer_released(host, request, now, effects);
+    answer_released(host, request, effects);
     lh_tenant_let_go(host, id, now, effects);
 }
 

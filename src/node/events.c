@@ -17,7 +17,6 @@ static enum lh_log_level event_level(enum lh_event_kind kind)
     case LH_EVENT_PEER_DOWN:
     case LH_EVENT_CLOCK_GOOD: return LH_LOG_WARN;
     case LH_EVENT_RENEWED: return LH_LOG_DEBUG;
-    case LH_EVENT_STARTED:
     case LH_EVENT_RESTORED:
     case LH_EVENT_JOINING:
     case LH_EVENT_ADMITTED:
@@ -44,7 +43,6 @@ static void log_node(const struct lh_event *event)
     enum lh_log_level level = event_level(event->kind);
     const char *name = lh_event_name(event->kind);
     switch (event->kind) {
-    case LH_EVENT_STARTED:
     case LH_EVENT_ADMITTED:
         lh_log(level, name, "as=%s generation=%u start=%llu", event->text, event->generation,
                (unsigned long long)event->number);

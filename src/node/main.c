@@ -7,7 +7,7 @@
 #include "os/file.h"
 
 #ifndef LH_VERSION
-#define LH_VERSION "0.1.0"
+#define LH_VERSION "unknown"
 #endif
 
 #define EXIT_USAGE 64
