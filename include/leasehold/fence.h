@@ -67,7 +67,8 @@ LH_API void lh_fence_leave(struct lh_fence *fence);
 LH_API enum lh_return lh_fence_greatest(struct lh_fence *fence, int64_t *ret_token);
 
 // Overwrites a damaged file so that it has admitted `token`, which must cover every token that can
-// have been used before. Returns LH_OK, LH_ARGUMENT, LH_SYSTEM, LH_STATE (the file is not damaged).
+// have been used before. A file that is not there is not made: open one and enter it under that
+// token. Returns LH_OK, LH_ARGUMENT, LH_SYSTEM (errno), LH_STATE (the file is not damaged).
 LH_API enum lh_return lh_fence_repair(const char *path, int64_t token);
 
 #ifdef __cplusplus

@@ -185,11 +185,8 @@ static bool create(const char *path)
 
 static int open_file(const char *path)
 {
-    int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = open(path, flags);
-    if (fd < 0 && errno == ENOENT && create(path))
-        fd = open(path, flags);
     struct stat status;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
         close(fd);
         errno = EINVAL;
@@ -206,6 +203,8 @@ enum lh_return lh_fence_open(const char *path, struct lh_fence **ret_fence)
         return LH_MEMORY;
     enum lh_return result = LH_SYSTEM;
     fence->fd = open_file(path);
+    if (fence->fd < 0 && errno == ENOENT && create(path))
+        fence->fd = open_file(path);
     if (fence->fd >= 0 && sync_directory(path) && lock(fence->fd)) {
         result = read_state(fence->fd, &state);
         unlock(fence->fd);

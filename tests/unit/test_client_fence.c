@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -191,6 +192,11 @@ static void test_a_damaged_file_admits_nothing_until_repaired(void **state)
         assert_int_equal(lh_fence_repair(path, 9), LH_OK);
         assert_int_equal(admit(8), LH_STALE);
     }
+    // One that is not there is not made: it would begin at 0 and admit every old token.
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(lh_fence_repair(path, 9), LH_SYSTEM);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 static void test_what_cannot_be_opened_says_so(void **state)
