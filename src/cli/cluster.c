@@ -99,6 +99,24 @@ static bool reserve_port(int fds[2], uint16_t *ret_port)
     return false;
 }
 
+// A socket may be bound to 127.0.0.1 while loopback is down, as in a new network namespace.
+static bool loopback_is_up(struct lh_error *error)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(9),
+                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool up = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    if (!up)
+        lh_error_set(error,
+                     "the nodes could not reach each other at 127.0.0.1: %s: is loopback up? "
+                     "(`ip link set lo up`)",
+                     strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return up;
+}
+
 static bool choose_ports(struct lh_cluster *cluster, struct lh_error *error)
 {
     int fds[LH_CLUSTER_NODES_MOST * 2][2];
@@ -297,7 +315,7 @@ bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
         snprintf(node->socket, sizeof node->socket, "%s/%d.sock", cluster->directory, node->id);
         snprintf(node->config, sizeof node->config, "%s/%d.conf", cluster->directory, node->id);
     }
-    if (start_sweeper(cluster, error) && choose_ports(cluster, error) &&
+    if (start_sweeper(cluster, error) && loopback_is_up(error) && choose_ports(cluster, error) &&
         write_files(cluster, max_ttl, error))
         return true;
     lh_cluster_close(cluster);

@@ -275,7 +275,9 @@ static bool load_file(struct draft *draft)
     const char *reason = NULL;
     const int file = lh_file_open(draft->path, O_RDONLY, &reason);
     if (file < 0)
-        return fail_whole(draft, "%s; name another file with --config", reason);
+        return fail_whole(draft, "%s; %s", reason,
+                          errno == EACCES ? "let the user of this daemon read it"
+                                          : "name another file with --config");
     char *bytes = malloc(LH_CONFIG_FILE_MAX_BYTES + 1);
     size_t size = 0;
     ssize_t part = bytes == NULL ? -1 : 1;

@@ -110,6 +110,8 @@ bool lh_address_parse(struct lh_slice text, uint16_t default_port, struct lh_add
     bool brackets = false;
     if (text.size_bytes == 0)
         return refuse(ret_reason, "it is empty");
+    if (memmem(text.data, text.size_bytes, "://", 3) != NULL)
+        return refuse(ret_reason, "it is a URL: write HOST or HOST:PORT");
     if (!split(text, &host, &port, &brackets, ret_reason))
         return false;
     if (port.data != NULL && !parse_port(port, &address.port))

@@ -191,8 +191,9 @@ bool lh_keyring_load(const char *path, struct lh_keyring *ret_keyring, struct lh
     const char *reason = NULL;
     const int file = lh_file_open(path, O_RDONLY, &reason);
     if (file < 0)
-        return lh_error_set(error, "%s: %s: make one with `leasehold keygen`, or set keyring", path,
-                            reason);
+        return lh_error_set(error, "%s: %s: %s", path, reason,
+                            errno == EACCES ? "chown it to the user of this daemon"
+                                            : "make one with `leasehold keygen`, or set keyring");
     bool good = fstat(file, &status) == 0 && read_all(file, bytes, sizeof(bytes), &size);
     if (!good)
         lh_error_set(error, "%s: cannot be read: %s", path, strerror(errno));

@@ -193,7 +193,9 @@ static bool read_options(struct options *options, int argc, char **argv)
                  equals != NULL ? (int)(equals - argv[i]) : (int)strlen(argv[i]), argv[i]);
         const char *value = equals != NULL ? equals + 1 : ++i < argc ? argv[i] : NULL;
         if (value == NULL)
-            return complain("option", name, "a value is missing");
+            return complain(
+                "option", name,
+                "there is none such, or a value is missing; `leasehold sim --help` tells");
         if (!read_value(options, name, value))
             return false;
     }

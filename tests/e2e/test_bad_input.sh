@@ -4,9 +4,9 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 75
+plan 83
 nets 3
-cluster 3 max-ttl=3s
+cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
 around=(env LD_PRELOAD="$tools/clock_rate.so" BOOT_CLOCK_STEP="$dir/step")
 start 1
@@ -49,12 +49,12 @@ refuses "the duration '1e3' of --ttl is refused" acquire x --ttl 1e3
 refuses "the duration '' of --ttl is refused" acquire x --ttl ''
 refuses "the duration 'a?[31mb?c' of --wait is refused" acquire x --wait "$hostile"
 refuses "TTL '49ms' is below the least, 50ms; ask for more" acquire x --ttl 49ms
-refuses "TTL '4s' is above this cluster's max-ttl 3s; ask for less" run x --ttl 4s -- true
+refuses "TTL '31s' is above this cluster's max-ttl 30s; ask for less" run x --ttl 31s -- true
 refuses '--kill-after 6s is longer than half of --ttl' run x --kill-after 6s -- true
 refuses "the duration '0' of --pulse is refused" run x --pulse 0 -- true
 
 # --- tokens and holders ---
-check 'A holds' answers granted 1 ACQUIRE held TTL 3s HOLDER me
+check 'A holds' answers granted 1 ACQUIRE held TTL 30s HOLDER me
 token=${reply[token]}
 refuses "'abc' of --token is not a positive whole number" renew held --token abc --holder me
 refuses "'-5' of --token is not a positive whole number" renew held --token -5 --holder me
@@ -81,7 +81,46 @@ unreached() { ! LEASEHOLD_CONNECT=$1 "$leasehold" get x >"$dir/get.out" 2>"$dir/
 check 'a socket that nobody listens on' unreached "$dir/nobody.sock" "no daemon: $dir/nobody.sock"
 install -m 0600 /dev/null "$dir/file"
 check 'a file that is no socket' unreached "$dir/file" "$dir/file: cannot connect"
+check 'a URL' unreached http://localhost:7741 "endpoint 'http://localhost:7741' is refused: it is a URL: write HOST or HOST:PORT"
 check 'an endpoint without a port' unreached 127.0.0.1 "endpoint '127.0.0.1' has no port"
+
+refuses "option '--bogus': there is none such" sim --bogus
+check 'a cluster to try things on, without loopback' eval \
+    'ip netns add down && ! ip netns exec down "$leasehold" dev >"$dir/dev.out" 2>"$dir/dev.log"'
+check 'says what to do' grep -q '^leasehold dev: .*127.0.0.1.*ip link set lo up' "$dir/dev.log"
+
+# --- as a user who may not: below /run, since $dir is closed to others ---
+mkdir -m 0755 /run/open
+install -m 0755 "$leasehold" "$leaseholdd" /run/open
+install -m 0600 "$dir/keyring" /run/open/keyring
+sed 's|^keyring = .*|keyring = /run/open/keyring|' "$dir/1.conf" >/run/open/conf
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/run/open/sock")'
+chmod 0 /run/open/sock
+somebody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+# denied CODE TEXT COMMAND...: somebody else's command exits so and says so.
+denied() {
+    local wanted=$1 text=$2
+    shift 2
+    "${somebody[@]}" "$@" >"$dir/denied.out" 2>"$dir/cli.log"
+    [ $? = "$wanted" ] && grep -qF -- "$text" "$dir/cli.log"
+}
+if "${somebody[@]}" true 2>/dev/null; then
+    check 'a socket of others' denied 69 "the socket is for its owner and group (leaseholdd's socket-mode)" \
+        /run/open/leasehold get x --connect /run/open/sock
+    check "a keyring of another's" denied 1 '/run/open/keyring: Permission denied: chown it to the user of this daemon' \
+        /run/open/leaseholdd --config /run/open/conf
+    chmod 0 /run/open/keyring
+    check 'a keyring that nobody may read' denied 1 '/run/open/keyring: Permission denied: chown it' \
+        /run/open/leaseholdd --config /run/open/conf
+    chmod 0 /run/open/conf
+    check 'a configuration that nobody may read' denied 64 '/run/open/conf: Permission denied; let the user of this daemon read it' \
+        /run/open/leaseholdd --config /run/open/conf
+else
+    for what in 'a socket of others' "a keyring of another's" 'a keyring that nobody may read' \
+        'a configuration that nobody may read'; do
+        skip "$what" 'no other user here'
+    done
+fi
 
 # --- a clock that goes backwards ---
 echo -5 >"$dir/step"

@@ -3,7 +3,7 @@
 # Networks that are cut, at the receiving side: a cut owner's command is dead before another starts, a minority can
 # decide nothing, a majority goes on, and who has no quorum says so with exit code 69 in time.
 . "$(dirname "$0")/lib.sh"
-plan 28
+plan 35
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s record="$dir/$n.record"; done
@@ -50,6 +50,14 @@ cut_link 2 3
 check 'acquire, exit 69 within its time-out' within 900 2500 exits 69 $owner acquire none --timeout 1s
 check 'and it says that there is no quorum' grep -q 'no quorum' "$dir/cli.log"
 check 'get, exit 69' within 0 7000 exits 69 1 get job
+check 'revoke, exit 69' within 0 7000 exits 69 1 revoke job
+check 'and it says that there is no quorum' grep -q '^leasehold revoke: no quorum: .*no majority' "$dir/cli.log"
+check 'list, exit 69' within 0 7000 exits 69 1 list
+check 'and it says who did not answer' eval 'grep -q "node 2 did not answer" "$dir/cli.log" && grep -q "no quorum" "$dir/cli.log"'
+check 'over the Redis protocol, GET says so' within 0 7000 answers noquorum 1 GET job
+check 'REVOKE too' within 0 7000 answers noquorum 1 REVOKE job
+lists() { ask 1 LEASE LIST && [ "$(after leases missing)" = 2 ]; }
+check 'and LIST tells who is missing' within 0 7000 lists
 check 'run, exit 69, and nothing ran' eval 'exits 69 1 run none --timeout 1s -- touch "$dir/ran" && ! [ -e "$dir/ran" ]'
 check 'the command is ended by its deadline' eventually 5 not beats job
 heal
