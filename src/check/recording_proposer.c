@@ -251,7 +251,8 @@ static bool tell_end(struct lh_recording_judge *judge, struct lh_recorded_name *
 {
     const bool lost = event->what == LH_RECORDED_LOST;
     // Nobody wanted the lease any more that was just won: it was not told, and is let go.
-    const bool unwanted = !lost && name->told == 0 && name->let_go != 0;
+    const bool untold = name->told == 0 || name->lapsed;
+    const bool unwanted = !lost && untold && name->let_go != 0;
     if (judge->complete && !unwanted &&
         (event->token != name->told || event->holder != name->told_holder))
         return lh_recording_fail(judge, "an end is told to somebody to whom it was not granted");
