@@ -101,6 +101,69 @@ static void strangers_are_not_heard(void **state)
     end(fixture);
 }
 
+// --- T3: while our clock's rate is proved to be out of its bound ---
+
+static void T3_suspended_it_hears_nothing_and_counts_it(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    struct lh_machine *machine = fixture->nodes[1].machine;
+    acquire(fixture, 1, 1000);
+    const struct lh_acceptor_record record = *fixture_record(fixture, 1, NAME);
+    lh_machine_suspend(machine, fixture_now(fixture, 1));
+    for (int kind = LH_MESSAGE_PREPARE; kind <= LH_MESSAGE_LEASE_LAST; kind++) {
+        const bool answer = lh_message_is_answer((enum lh_message_kind)kind);
+        assert_null(ask(fixture, 0, 1,
+                        (struct lh_message){.kind = (enum lh_message_kind)kind,
+                                            .ballot = ballot_of(answer ? 1 : 0, 9),
+                                            .refused = LH_MESSAGE_PREPARE,
+                                            .ttl = lh_ms(1000)}));
+        assert_int_equal(machine->counters.dropped_clock, kind);
+        assert_int_equal(fixture->told_count, 0);
+    }
+    assert_memory_equal(fixture_record(fixture, 1, NAME), &record, sizeof record);
+    end(fixture);
+}
+
+static void T3_suspended_it_holds_nothing_and_begins_nothing(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    struct lh_machine *machine = fixture->nodes[1].machine;
+    lh_ballot ballot;
+    struct lh_duration left;
+    acquire(fixture, 1, 1000);
+    lose_everything(fixture);
+    lh_machine_suspend(machine, fixture_now(fixture, 1));
+    assert_false(
+        lh_machine_view(machine, fixture_key(NAME), fixture_now(fixture, 1), &ballot, &left));
+    assert_true(fixture_timer(fixture, 1));
+    assert_true(was_told(fixture, LH_NOTICE_LOST));
+    assert_false(fixture_holds(fixture, 1, NAME));
+    lose_everything(fixture);
+    fixture->true_ns += 5000 * MS;
+    fixture_acquire(fixture, 1, NAME, lh_ms(1000));
+    fixture->true_ns += 5000 * MS;
+    fixture_timer(fixture, 1);
+    assert_int_equal(sent(fixture, LH_MESSAGE_PREPARE), 0);
+    end(fixture);
+}
+
+static void T3_resumed_it_serves_a_quarantine_first(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    struct lh_machine *machine = fixture->nodes[1].machine;
+    lh_machine_suspend(machine, fixture_now(fixture, 1));
+    const struct lh_instant serves = lh_after(fixture_now(fixture, 1), lh_ms(1000));
+    lh_machine_resume(machine, serves);
+    fixture->true_ns = fixture_true_of(fixture, 1, serves) - 1;
+    assert_null(ask(fixture, 0, 1, prepare(0, 1, 1000)));
+    fixture->true_ns++;
+    assert_non_null(ask(fixture, 0, 1, prepare(0, 1, 1000)));
+    end(fixture);
+}
+
 // --- F2 ---
 
 static void F2_answers_up_to_the_reservation_and_not_above(void **state)
@@ -541,6 +604,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(A4_drops_every_request_until_the_quarantine_ends),
         cmocka_unit_test(A4_is_silent_until_told_to_serve),
+        cmocka_unit_test(T3_suspended_it_hears_nothing_and_counts_it),
+        cmocka_unit_test(T3_suspended_it_holds_nothing_and_begins_nothing),
+        cmocka_unit_test(T3_resumed_it_serves_a_quarantine_first),
         cmocka_unit_test(T2_refuses_attempts_longer_than_M),
         cmocka_unit_test(T2_refuses_attempts_shorter_than_the_least),
         cmocka_unit_test(T2_the_exclusion_follows_from_the_attempt),
