@@ -87,6 +87,42 @@ void lh_clocks_tick(struct lh_host *host, struct lh_instant now, struct lh_host_
     event->text = slow ? SLOW : FAST;
 }
 
+static int64_t floor_us(int64_t ns)
+{
+    return ns / LH_NS_PER_US - (ns % LH_NS_PER_US < 0);
+}
+
+int64_t lh_clocks_ceiling_us(int64_t ns)
+{
+    return -floor_us(-ns);
+}
+
+struct lh_clocks_measured lh_clocks_measure(const struct lh_host *host, const struct lh_peer *peer,
+                                            struct lh_instant now)
+{
+    const struct lh_clock_interval allowed = lh_clock_bound_allowed(host->config.timing.rate_ppm);
+    struct lh_clocks_measured measured = {0};
+    struct lh_clock_interval offset;
+    measured.has_offset = lh_clock_bound_offset(&peer->clock, now, &offset);
+    if (measured.has_offset)
+        measured.offset_us =
+            (struct lh_clock_interval){floor_us(offset.least), lh_clocks_ceiling_us(offset.most)};
+    measured.has_rate = lh_clock_bound_rate(&peer->clock, now, &measured.rate_ppb);
+    if (!measured.has_rate)
+        return measured;
+    const int64_t above = allowed.most - measured.rate_ppb.most;
+    const int64_t below = measured.rate_ppb.least - allowed.least;
+    measured.margin_ppb = above < below ? above : below;
+    measured.excess_ppb = lh_clock_bound_excess(measured.rate_ppb, allowed);
+    return measured;
+}
+
+struct lh_duration lh_clocks_configured_guard(const struct lh_host *host)
+{
+    const struct lh_timing timing = host->config.timing;
+    return (struct lh_duration){lh_timing_exclusion(timing, timing.max_ttl).ns - timing.max_ttl.ns};
+}
+
 bool lh_clocks_guard(const struct lh_host *host, struct lh_instant now, struct lh_duration ttl,
                      struct lh_duration *ret_guard)
 {

@@ -53,11 +53,6 @@ static const char *peer_reason(const struct lh_peer *peer)
                                               : "nothing heard from it since this node started";
 }
 
-static int64_t floor_us(int64_t ns)
-{
-    return ns / LH_NS_PER_US - (ns % LH_NS_PER_US < 0);
-}
-
 static void write_interval(struct lh_writer *writer, const char *least_key, const char *most_key,
                            const struct lh_clock_interval *interval)
 {
@@ -67,32 +62,23 @@ static void write_interval(struct lh_writer *writer, const char *least_key, cons
     lh_resp_write_integer(writer, interval->most);
 }
 
-// What its stamps prove: its offset from our clock, rounded outwards, and its rate against it; by how
-// much the rate's interval keeps within what two good clocks may differ (below 0: it does not), and
-// by how much it lies outside. Absent where nothing is measured.
+// Absent is what is not measured.
 static void write_clock(struct lh_writer *writer, enum lh_resp_protocol protocol,
                         const struct lh_host *host, const struct lh_peer *peer,
                         struct lh_instant now)
 {
-    const struct lh_clock_interval allowed = lh_clock_bound_allowed(host->config.timing.rate_ppm);
-    struct lh_clock_interval offset, rate;
-    const bool has_offset = lh_clock_bound_offset(&peer->clock, now, &offset);
-    const bool has_rate = lh_clock_bound_rate(&peer->clock, now, &rate);
+    const struct lh_clocks_measured clock = lh_clocks_measure(host, peer, now);
     lh_resp_write_text(writer, "clock");
-    lh_resp_write_map(writer, protocol, (has_offset ? 2u : 0) + (has_rate ? 4u : 0));
-    if (has_offset) {
-        const struct lh_clock_interval us = {floor_us(offset.least), -floor_us(-offset.most)};
-        write_interval(writer, "offset-least-us", "offset-most-us", &us);
-    }
-    if (!has_rate)
+    lh_resp_write_map(writer, protocol, (clock.has_offset ? 2u : 0) + (clock.has_rate ? 4u : 0));
+    if (clock.has_offset)
+        write_interval(writer, "offset-least-us", "offset-most-us", &clock.offset_us);
+    if (!clock.has_rate)
         return;
-    const int64_t above = allowed.most - rate.most;
-    const int64_t below = rate.least - allowed.least;
-    write_interval(writer, "rate-least-ppb", "rate-most-ppb", &rate);
+    write_interval(writer, "rate-least-ppb", "rate-most-ppb", &clock.rate_ppb);
     lh_resp_write_text(writer, "margin-ppb");
-    lh_resp_write_integer(writer, above < below ? above : below);
+    lh_resp_write_integer(writer, clock.margin_ppb);
     lh_resp_write_text(writer, "excess-ppb");
-    lh_resp_write_integer(writer, lh_clock_bound_excess(rate, allowed));
+    lh_resp_write_integer(writer, clock.excess_ppb);
 }
 
 #define PEER_KEYS 10
@@ -199,10 +185,10 @@ static void write_guard(struct lh_writer *writer, enum lh_resp_protocol protocol
     lh_resp_write_text(writer, "clocks");
     lh_resp_write_map(writer, protocol, known ? 4 : 3);
     write_interval(writer, "allowed-least-ppb", "allowed-most-ppb", &allowed);
-    const int64_t guard_ns = lh_timing_exclusion(timing, timing.max_ttl).ns - timing.max_ttl.ns;
-    write_number(writer, "guard-us", (uint64_t)-floor_us(-guard_ns));
+    write_number(writer, "guard-us",
+                 (uint64_t)lh_clocks_ceiling_us(lh_clocks_configured_guard(host).ns));
     if (known)
-        write_number(writer, "measured-guard-us", (uint64_t)-floor_us(-measured.ns));
+        write_number(writer, "measured-guard-us", (uint64_t)lh_clocks_ceiling_us(measured.ns));
 }
 
 void lh_command_cluster_status(struct lh_call *call)

@@ -110,6 +110,55 @@ static void write_leasehold(struct lh_writer *text, const struct lh_call *call)
     }
 }
 
+static void write_field(struct lh_writer *text, const char *separator, const char *key,
+                        int64_t value)
+{
+    lh_writer_string(text, separator);
+    lh_writer_string(text, key);
+    lh_writer_u8(text, '=');
+    lh_i64_write(text, value);
+}
+
+// A line a peer, in the form of Redis' `slave0`; what is not measured is left out.
+static void write_peer_clock(struct lh_writer *text, const struct lh_call *call,
+                             const struct lh_peer *peer)
+{
+    const struct lh_clocks_measured clock = lh_clocks_measure(call->host, peer, call->now);
+    lh_writer_string(text, "clock_node");
+    lh_u64_write(text, peer->node);
+    write_field(text, ":", "measured", clock.has_rate);
+    if (clock.has_rate) {
+        write_field(text, ",", "rate_least_ppb", clock.rate_ppb.least);
+        write_field(text, ",", "rate_most_ppb", clock.rate_ppb.most);
+        write_field(text, ",", "margin_ppb", clock.margin_ppb);
+        write_field(text, ",", "excess_ppb", clock.excess_ppb);
+    }
+    if (clock.has_offset) {
+        write_field(text, ",", "offset_least_us", clock.offset_us.least);
+        write_field(text, ",", "offset_most_us", clock.offset_us.most);
+    }
+    lh_writer_string(text, "\r\n");
+}
+
+static void write_clocks(struct lh_writer *text, const struct lh_call *call)
+{
+    const struct lh_host *host = call->host;
+    const struct lh_clock_interval allowed = lh_clock_bound_allowed(host->config.timing.rate_ppm);
+    struct lh_duration measured;
+    write_number(text, "clock_bad", host->clocks.bad);
+    write_number(text, "clock_allowed_most_ppb", (uint64_t)allowed.most);
+    lh_writer_string(text, "clock_allowed_least_ppb:");
+    lh_i64_write(text, allowed.least);
+    lh_writer_string(text, "\r\n");
+    write_number(text, "clock_guard_us",
+                 (uint64_t)lh_clocks_ceiling_us(lh_clocks_configured_guard(host).ns));
+    if (lh_clocks_guard(host, call->now, host->config.timing.max_ttl, &measured))
+        write_number(text, "clock_measured_guard_us", (uint64_t)lh_clocks_ceiling_us(measured.ns));
+    for (unsigned i = 0; i < host->config.member_count; i++)
+        if (host->config.members[i] != host->config.node)
+            write_peer_clock(text, call, &host->peers.peers[i]);
+}
+
 static const struct section {
     struct lh_slice name;
     void (*write)(struct lh_writer *text, const struct lh_call *call);
@@ -117,7 +166,7 @@ static const struct section {
     {LH_SLICE_INIT("Server"), write_server},           {LH_SLICE_INIT("Clients"), write_clients},
     {LH_SLICE_INIT("Persistence"), write_persistence}, {LH_SLICE_INIT("Stats"), write_stats},
     {LH_SLICE_INIT("Replication"), write_replication}, {LH_SLICE_INIT("Cluster"), write_cluster},
-    {LH_SLICE_INIT("Leasehold"), write_leasehold},
+    {LH_SLICE_INIT("Leasehold"), write_leasehold},     {LH_SLICE_INIT("Clocks"), write_clocks},
 };
 
 static bool is_wanted(const struct lh_call *call, const struct section *section)

@@ -120,6 +120,88 @@ static void a_slow_clock_stops_its_node(void **state)
     stops_and_recovers(-60000);
 }
 
+static char *info_of(struct cluster *cluster, unsigned process, const char *sections)
+{
+    unsigned client = connect_on(cluster, process);
+    struct lh_slice text;
+    cluster_call(cluster, client, "INFO %s", sections);
+    assert_true(lh_resp_as_text(cluster_reply(cluster, client), &text));
+    char *copy = calloc(1, text.size_bytes + 1);
+    assert_non_null(copy);
+    memcpy(copy, text.data, text.size_bytes);
+    cluster_disconnect(cluster, client);
+    return copy;
+}
+
+static long long number_in(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    return strtoll(at + strlen(key), NULL, 10);
+}
+
+// What a monitor reads: the intervals, the bound, the margin, and the guards.
+static void info_tells_what_is_measured(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3);
+    set_rate(cluster, 0, 0);
+    set_rate(cluster, 1, 500);
+    set_rate(cluster, 2, -500);
+    char *early = info_of(cluster, 0, "clocks");
+    assert_null(strstr(early, "redis_version"));
+    free(early);
+    cluster_run(cluster, 60000);
+    char *text = info_of(cluster, 0, "Clocks");
+    assert_int_equal(number_in(text, "\r\nclock_bad:"), 0);
+    assert_int_equal(number_in(text, "\r\nclock_allowed_most_ppb:"),
+                     lh_clock_bound_allowed(10000).most);
+    assert_int_equal(number_in(text, "\r\nclock_allowed_least_ppb:"),
+                     lh_clock_bound_allowed(10000).least);
+    const char *second = strstr(text, "\r\nclock_node2:measured=1,");
+    const char *third = strstr(text, "\r\nclock_node3:measured=1,");
+    assert_non_null(second);
+    assert_non_null(third);
+    assert_null(strstr(text, "clock_node1"));
+    assert_true(number_in(second, ",rate_least_ppb=") <= 500000);
+    assert_true(number_in(second, ",rate_most_ppb=") >= 500000);
+    assert_true(number_in(third, ",rate_least_ppb=") <= -500000);
+    assert_true(number_in(third, ",rate_most_ppb=") >= -500000);
+    assert_int_equal(number_in(second, ",margin_ppb="),
+                     lh_clock_bound_allowed(10000).most - number_in(second, ",rate_most_ppb="));
+    assert_int_equal(number_in(second, ",excess_ppb="), 0);
+    assert_true(number_in(second, ",offset_least_us=") <= number_in(second, ",offset_most_us="));
+    const struct lh_timing timing = cluster_host(cluster, 0)->config.timing;
+    assert_int_equal(
+        number_in(text, "\r\nclock_guard_us:"),
+        lh_clocks_ceiling_us(lh_timing_exclusion(timing, timing.max_ttl).ns - timing.max_ttl.ns));
+    // Rates that differ by 0.05 % justify a small part of a guard for 2 %.
+    assert_in_range(number_in(text, "\r\nclock_measured_guard_us:"), 30000,
+                    number_in(text, "\r\nclock_guard_us:") / 10);
+    free(text);
+    cluster_close(cluster);
+}
+
+static void info_tells_of_a_bad_clock(void **state)
+{
+    (void)state;
+    struct cluster *cluster = open_cluster(3);
+    set_rate(cluster, 0, 60000);
+    assert_true(cluster_run_until(cluster, first_is_bad, NULL, 15000));
+    char *text = info_of(cluster, 0, "clocks");
+    assert_int_equal(number_in(text, "\r\nclock_bad:"), 1);
+    assert_true(number_in(text, ",margin_ppb=") < 0);
+    assert_true(number_in(text, ",excess_ppb=") < 0);
+    free(text);
+    cluster_crash(cluster, 1, 0);
+    cluster_run(cluster, 60000);
+    text = info_of(cluster, 0, "clocks");
+    assert_non_null(strstr(text, "\r\nclock_node2:measured=0"));
+    assert_null(strstr(text, "clock_measured_guard_us"));
+    free(text);
+    cluster_close(cluster);
+}
+
 // Three clocks at the ends of the bound differ by all that is allowed.
 static void inside_the_bound_nobody_stops(void **state)
 {
@@ -213,6 +295,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fast_clock_stops_its_node),
         cmocka_unit_test(a_slow_clock_stops_its_node),
+        cmocka_unit_test(info_tells_what_is_measured),
+        cmocka_unit_test(info_tells_of_a_bad_clock),
         cmocka_unit_test(inside_the_bound_nobody_stops),
         cmocka_unit_test(bad_clocks_stop_no_majority),
         cmocka_unit_test(opposite_peers_prove_nothing),
