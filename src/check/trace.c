@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "check/describe.h"
+#include "check/lease_model.h"
 #include "check/trace_svg.h"
 
 bool lh_trace_open(struct lh_trace *trace, const struct lh_model *model,
@@ -84,12 +85,41 @@ static void write_state(const struct lh_trace *trace, const uint8_t *raw, FILE *
     fprintf(file, "]}");
 }
 
+static void write_constants(const struct lh_check_config *config, FILE *file)
+{
+    const char *name;
+    char value[LH_CHECK_VALUE_SIZE];
+    fprintf(file, "\"constants\":{");
+    for (size_t i = 0; lh_check_config_constant(config, i, &name, value); i++)
+        fprintf(file, "%s\"%s\":\"%s\"", i == 0 ? "" : ",", name, value);
+    fprintf(file, "},");
+}
+
+// Of a message that is delivered or lost.
+static void write_message(const struct lh_trace *trace, struct lh_action action, FILE *file)
+{
+    static const char *const kinds[] = {"Prepare", "Promise", "Accept", "Accepted", "Release"};
+    const bool has_one =
+        action.kind == LH_ACT_DELIVER_PREPARE || action.kind == LH_ACT_DELIVER_PROMISE ||
+        action.kind == LH_ACT_DELIVER_ACCEPT || action.kind == LH_ACT_DELIVER_ACCEPTED ||
+        action.kind == LH_ACT_DELIVER_RELEASE || action.kind == LH_ACT_DROP;
+    if (trace->model->layout.message_count == 0 || !has_one)
+        return;
+    const struct lh_message *m = &lh_lease_of(trace->model)->messages[action.message];
+    fprintf(file,
+            "\"message\":{\"kind\":\"%s\",\"proposer\":%u,\"acceptor\":%u,\"ballot\":%u,"
+            "\"reports\":%u,\"until\":%u},",
+            kinds[m->kind], m->proposer + 1u, m->acceptor + 1u, m->ballot, m->accepted_ballot,
+            m->deadline);
+}
+
 static void write_json(const struct lh_trace *trace, FILE *file)
 {
     char text[LH_DESCRIPTION_SIZE];
     fprintf(file, "{\"config\":\"%s\",\"module\":\"%s\",\"invariant\":\"%s\",\"trace_states\":%u,",
             trace->model->config.name, lh_check_module_name(trace->model->config.module),
             lh_invariant_name(trace->invariant), trace->count);
+    write_constants(&trace->model->config, file);
     fprintf(file, "\"states\":[\n");
     for (uint32_t i = 0; i < trace->count; i++) {
         const uint8_t *to = lh_trace_state(trace, i);
@@ -100,6 +130,7 @@ static void write_json(const struct lh_trace *trace, FILE *file)
                 "{\"number\":%u,\"time\":%u,\"action\":\"%s\",\"process\":%u,\"argument\":%u,",
                 i + 1, lh_trace_time(trace, i), lh_action_name(action.kind), action.process + 1u,
                 action.argument);
+        write_message(trace, action, file);
         fprintf(file, "\"kept\":%s,\"text\":\"%s\",\"state\":", action.keep ? "true" : "false",
                 text);
         write_state(trace, to, file);

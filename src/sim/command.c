@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "sim/campaign.h"
 #include "sim/monte_carlo.h"
+#include "sim/replay.h"
 #include "sim/roles.h"
 #include "sim/weaken.h"
 
@@ -41,6 +42,9 @@ static const char usage[] =
     "  --record DIR         write what each node of one seed records, for `leasehold trace check`\n"
     "  --preset monte-carlo the paper's random schedules of single steps instead: seeds 1..10000\n"
     "                       unless given; takes --weaken, --keep-going and --json as well\n"
+    "  --replay FILE.json   a trace of `leasehold check --trace` instead, on the functions that "
+    "ship;\n"
+    "                       takes --weaken as well\n"
     "  --json               one object a run\n\n"
     "Exit codes: 0 clean; 3 two held a lease at once, a token fell, or a stale write was taken; 4\n"
     "after healing a node did not serve or a lease was not granted in time; 70 a run crashed.\n\n"
@@ -48,8 +52,8 @@ static const char usage[] =
 
 struct options {
     struct lh_sim_campaign campaign;
-    const char *log, *record, *timeline; // paths, or NULL
-    char unfit[32];                      // an option that a preset has no use for, or empty
+    const char *log, *record, *timeline, *replay; // paths, or NULL
+    char unfit[32]; // an option that is for whole clusters only, or empty
     bool json, progress, monte_carlo;
     // what came so far
     enum lh_sim_verdict worst;
@@ -153,6 +157,10 @@ static bool read_value(struct options *options, const char *option, const char *
         return read_rules(campaign, value);
     if (strcmp(option, "--preset") == 0)
         return read_preset(options, value);
+    if (strcmp(option, "--replay") == 0) {
+        options->replay = value;
+        return true;
+    }
     snprintf(options->unfit, sizeof options->unfit, "%s", option);
     if (strcmp(option, "--duration") == 0)
         return read_duration(campaign, value);
@@ -202,15 +210,13 @@ static bool read_options(struct options *options, int argc, char **argv)
     return true;
 }
 
-static bool check_monte_carlo(const struct options *options)
+// What drives single roles (roles.h) has no clusters, and breaks the rules of roles only.
+static bool check_roles(const struct options *options, const char *option)
 {
-    const struct lh_sim_campaign *campaign = &options->campaign;
     if (options->unfit[0] != '\0')
-        return complain("--preset monte-carlo has no", options->unfit, "leave it out");
-    if (is_open(campaign))
-        return complain("--seeds of --preset", "monte-carlo", "give the last one as well");
-    if ((campaign->weakened & ~(unsigned)LH_SIM_ROLES_WEAKENINGS) != 0) {
-        fprintf(stderr, "leasehold sim: --preset monte-carlo breaks these rules only: ");
+        return complain("no use for", options->unfit, option);
+    if ((options->campaign.weakened & ~(unsigned)LH_SIM_ROLES_WEAKENINGS) != 0) {
+        fprintf(stderr, "leasehold sim: %s can break these rules only: ", option);
         lh_sim_weaken_print(LH_SIM_ROLES_WEAKENINGS, stderr);
         fputc('\n', stderr);
         return false;
@@ -218,11 +224,28 @@ static bool check_monte_carlo(const struct options *options)
     return true;
 }
 
+static bool check_replay(const struct options *options)
+{
+    const struct lh_sim_campaign *campaign = &options->campaign;
+    if (campaign->first <= campaign->last || options->monte_carlo || options->json)
+        return complain("--replay", options->replay, "takes --weaken only");
+    return check_roles(options, "--replay");
+}
+
+static bool check_monte_carlo(const struct options *options)
+{
+    if (is_open(&options->campaign))
+        return complain("--seeds of --preset", "monte-carlo", "give the last one as well");
+    return check_roles(options, "--preset monte-carlo");
+}
+
 static bool check_options(struct options *options)
 {
     struct lh_sim_campaign *campaign = &options->campaign;
     struct lh_sim_settings settings;
     char error[256];
+    if (options->replay != NULL)
+        return check_replay(options);
     if (campaign->last < campaign->first) // none given
         campaign->last = options->monte_carlo ? LH_SIM_SCHEDULES : 100;
     if (options->monte_carlo)
@@ -435,6 +458,8 @@ int lh_sim_command(int argc, char **argv)
     }
     if (!read_options(&options, argc, argv) || !check_options(&options) || !open_files(&options))
         return EXIT_USAGE;
+    if (options.replay != NULL)
+        return lh_sim_replay(options.replay, options.campaign.weakened);
     if (options.monte_carlo)
         return lh_sim_monte_carlo(options.campaign.first, options.campaign.last,
                                   options.campaign.weakened, options.campaign.keep_going,

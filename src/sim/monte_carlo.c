@@ -2,7 +2,7 @@
 #include "sim/monte_carlo.h"
 
 #include "base/prng.h"
-#include "base/text.h"
+#include "lease/timing.h"
 #include "sim/roles.h"
 #include "sim/run.h"
 #include "sim/weaken.h"
@@ -44,6 +44,15 @@ static enum step pick(struct lh_prng *prng)
     return (enum step)step;
 }
 
+// What is proposed goes out at once, as a machine does it.
+static bool deliver(struct lh_sim_roles *roles, unsigned packet)
+{
+    unsigned proposer = roles->packets[packet].proposer;
+    lh_sim_roles_deliver(roles, packet);
+    lh_sim_roles_propose(roles, proposer);
+    return true;
+}
+
 static bool take(struct lh_sim_roles *roles, enum step step, struct lh_prng *prng)
 {
     unsigned proposer = (unsigned)lh_prng_below(prng, PROPOSERS);
@@ -54,7 +63,7 @@ static bool take(struct lh_sim_roles *roles, enum step step, struct lh_prng *prn
     switch (step) {
     case START: return lh_sim_roles_start(roles, proposer);
     case RELEASE: return lh_sim_roles_release(roles, proposer);
-    case DELIVER: return roles->packet_count > 0 && lh_sim_roles_deliver(roles, packet);
+    case DELIVER: return roles->packet_count > 0 && deliver(roles, packet);
     case DROP: return roles->packet_count > 0 && lh_sim_roles_drop(roles, packet);
     case REPEAT: return roles->packet_count > 0 && lh_sim_roles_repeat(roles, packet);
     case PASS: return lh_sim_roles_pass(roles, seconds);
@@ -100,7 +109,7 @@ static void acquire(struct lh_sim_roles *roles)
     lh_sim_roles_start(roles, 0);
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         for (unsigned a = 0; a < roles->quorum; a++)
-            lh_sim_roles_deliver(roles, lh_sim_roles_find(roles, kinds[i], 0, a));
+            deliver(roles, lh_sim_roles_find(roles, kinds[i], 0, a));
 }
 
 // Returns false if it broke a rule, which `roles` tells.
@@ -109,7 +118,15 @@ static bool run_schedule(struct lh_sim_roles *roles, uint64_t seed, unsigned wea
 {
     struct lh_prng prng;
     lh_prng_seed_number(&prng, seed);
-    lh_sim_roles_init(roles, PROPOSERS, ACCEPTORS, timing, weakened, told);
+    lh_sim_roles_init(roles, &(struct lh_sim_roles_config){
+                                 .proposers = PROPOSERS,
+                                 .acceptors = ACCEPTORS,
+                                 .ttl = timing.max_ttl,
+                                 .exclusion = lh_timing_exclusion(timing, timing.max_ttl),
+                                 .quarantine = lh_timing_quarantine(timing, timing.max_ttl),
+                                 .weakened = weakened,
+                                 .told = told,
+                             });
     counts->schedules++;
     if (seed % 2 == 1) {
         acquire(roles);

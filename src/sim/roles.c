@@ -7,16 +7,14 @@
 
 #include "sim/weaken.h"
 
-#define START_S 1000 // so that LH_PAST is past
-
 static bool broken(const struct lh_sim_roles *roles, unsigned flag)
 {
-    return (roles->weakened & flag) != 0;
+    return (roles->config.weakened & flag) != 0;
 }
 
 static long long seconds_of(struct lh_instant instant)
 {
-    return instant.ns / LH_NS_PER_S - START_S;
+    return instant.ns / LH_NS_PER_S - LH_SIM_ROLES_START_S;
 }
 
 static unsigned long long counter_of(lh_ballot ballot)
@@ -33,28 +31,23 @@ static char *ballot_text(lh_ballot ballot, char text[static 32])
 __attribute__((format(printf, 2, 3))) static void say(struct lh_sim_roles *roles,
                                                       const char *format, ...)
 {
-    if (roles->told == NULL)
+    if (roles->config.told == NULL)
         return;
     va_list arguments;
     va_start(arguments, format);
-    fprintf(roles->told, "%4u  t=%llds  ", roles->step, seconds_of(roles->now));
-    vfprintf(roles->told, format, arguments);
-    fputc('\n', roles->told);
+    fprintf(roles->config.told, "%4u  t=%llds  ", roles->step, seconds_of(roles->now));
+    vfprintf(roles->config.told, format, arguments);
+    fputc('\n', roles->config.told);
     va_end(arguments);
 }
 
-void lh_sim_roles_init(struct lh_sim_roles *roles, unsigned proposers, unsigned acceptors,
-                       struct lh_timing timing, unsigned weakened, FILE *told)
+void lh_sim_roles_init(struct lh_sim_roles *roles, const struct lh_sim_roles_config *config)
 {
     memset(roles, 0, offsetof(struct lh_sim_roles, packets));
-    roles->proposer_count = proposers;
-    roles->acceptor_count = acceptors;
-    roles->quorum = acceptors / 2 + 1;
-    roles->timing = timing;
-    roles->weakened = weakened;
-    roles->now = (struct lh_instant){START_S * LH_NS_PER_S};
-    roles->told = told;
-    for (unsigned a = 0; a < acceptors; a++)
+    roles->config = *config;
+    roles->quorum = config->acceptors / 2 + 1;
+    roles->now = (struct lh_instant){LH_SIM_ROLES_START_S * LH_NS_PER_S};
+    for (unsigned a = 0; a < config->acceptors; a++)
         roles->acceptors[a].role =
             lh_acceptor_fresh((struct lh_key){{1, 1}}, LH_BALLOT_NONE, roles->now);
 }
@@ -64,34 +57,23 @@ void lh_sim_roles_init(struct lh_sim_roles *roles, unsigned proposers, unsigned 
 struct lh_members_set lh_sim_roles_holders(const struct lh_sim_roles *roles)
 {
     struct lh_members_set holders = LH_SET_EMPTY;
-    for (unsigned p = 0; p < roles->proposer_count; p++)
+    for (unsigned p = 0; p < roles->config.proposers; p++)
         if (lh_proposer_holds(&roles->proposers[p].role, roles->now))
             lh_set_add(&holders, p);
     return holders;
-}
-
-__attribute__((format(printf, 2, 3))) static void blame(struct lh_sim_roles *roles,
-                                                        const char *format, ...)
-{
-    if (roles->wrong[0] != '\0')
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(roles->wrong, sizeof roles->wrong, format, arguments);
-    va_end(arguments);
-    say(roles, "%s", roles->wrong);
 }
 
 static bool look(struct lh_sim_roles *roles)
 {
     struct lh_members_set holders = lh_sim_roles_holders(roles);
     char one[32], other[32];
-    for (unsigned p = 0, q; p < roles->proposer_count; p++)
-        for (q = p + 1; q < roles->proposer_count; q++)
+    for (unsigned p = 0, q; p < roles->config.proposers; p++)
+        for (q = p + 1; q < roles->config.proposers; q++)
             if (lh_set_has(holders, p) && lh_set_has(holders, q))
-                blame(roles, "p%u under %s and p%u under %s both hold the lease", p + 1,
-                      ballot_text(roles->proposers[p].role.held, one), q + 1,
-                      ballot_text(roles->proposers[q].role.held, other));
+                snprintf(roles->wrong, sizeof roles->wrong,
+                         "p%u under %s and p%u under %s both hold the lease", p + 1,
+                         ballot_text(roles->proposers[p].role.held, one), q + 1,
+                         ballot_text(roles->proposers[q].role.held, other));
     return true;
 }
 
@@ -99,11 +81,12 @@ static bool look(struct lh_sim_roles *roles)
 static void look_at_cover(struct lh_sim_roles *roles, unsigned p)
 {
     const struct lh_sim_proposer *proposer = &roles->proposers[p];
-    for (unsigned a = 0; a < roles->acceptor_count; a++)
+    for (unsigned a = 0; a < roles->config.acceptors; a++)
         if (lh_set_has(proposer->role.accepted, a) &&
             lh_before(proposer->covers[a], proposer->role.td))
-            blame(roles, "a%u excludes others for less time than p%u believes in its lease", a + 1,
-                  p + 1);
+            snprintf(roles->wrong, sizeof roles->wrong,
+                     "a%u excludes others for less time than p%u believes in its lease", a + 1,
+                     p + 1);
 }
 
 // --- the network ---
@@ -118,7 +101,7 @@ static void send(struct lh_sim_roles *roles, unsigned p, unsigned a,
 
 static void send_to_all(struct lh_sim_roles *roles, unsigned p, const struct lh_message *message)
 {
-    for (unsigned a = 0; a < roles->acceptor_count; a++)
+    for (unsigned a = 0; a < roles->config.acceptors; a++)
         send(roles, p, a, message, LH_PAST);
 }
 
@@ -178,7 +161,7 @@ bool lh_sim_roles_start(struct lh_sim_roles *roles, unsigned p)
     struct lh_message prepare = {
         .kind = LH_MESSAGE_PREPARE,
         .ballot = lh_ballot_make(++proposer->counter, 1, (uint8_t)(p + 1)),
-        .ttl = roles->timing.max_ttl,
+        .ttl = roles->config.ttl,
     };
     lh_proposer_start(&proposer->role, roles->now, prepare.ballot, prepare.ttl);
     send_to_all(roles, p, &prepare);
@@ -204,19 +187,35 @@ static void take_promise(struct lh_sim_roles *roles, const struct lh_sim_packet 
 {
     struct lh_sim_proposer *proposer = &roles->proposers[packet->proposer];
     const struct lh_message *promise = &packet->message;
-    lh_sim_weaken_answer(roles->weakened, &proposer->role, packet->acceptor, promise);
+    lh_sim_weaken_answer(roles->config.weakened, &proposer->role, packet->acceptor, promise);
     lh_proposer_promise(&proposer->role, roles->now, packet->acceptor, promise->ballot,
                         promise->reported);
-    if (!lh_proposer_propose(&proposer->role, roles->now, roles->quorum))
-        return;
+}
+
+bool lh_sim_roles_propose(struct lh_sim_roles *roles, unsigned p)
+{
+    struct lh_proposer *role = &roles->proposers[p].role;
+    if (broken(roles, LH_SIM_WEAKEN_LATE_TIMER) && role->phase == LH_PREPARING &&
+        lh_set_count(role->open) >= roles->quorum)
+        role->td = lh_after(roles->now, roles->config.ttl);
+    if (roles->proposers[p].down || !lh_proposer_propose(role, roles->now, roles->quorum))
+        return false;
     struct lh_message accept = {.kind = LH_MESSAGE_ACCEPT,
-                                .ballot = proposer->role.ballot,
-                                .base = proposer->role.base,
-                                .ttl = roles->timing.max_ttl};
-    if (broken(roles, LH_SIM_WEAKEN_LATE_TIMER))
-        proposer->role.td = lh_after(roles->now, accept.ttl);
-    send_to_all(roles, packet->proposer, &accept);
-    say(roles, "p%u has a quorum of open promises: Accept", packet->proposer + 1);
+                                .ballot = role->ballot,
+                                .base = role->base,
+                                .ttl = roles->config.ttl};
+    send_to_all(roles, p, &accept);
+    say(roles, "p%u has a quorum of open promises: Accept", p + 1);
+    return true;
+}
+
+bool lh_sim_roles_abandon(struct lh_sim_roles *roles, unsigned p)
+{
+    if (roles->proposers[p].role.phase == LH_IDLE)
+        return false;
+    lh_proposer_abandon(&roles->proposers[p].role);
+    say(roles, "p%u gives its attempt up", p + 1);
+    return true;
 }
 
 static void take_accepted(struct lh_sim_roles *roles, const struct lh_sim_packet *packet)
@@ -225,7 +224,7 @@ static void take_accepted(struct lh_sim_roles *roles, const struct lh_sim_packet
     const struct lh_message *accepted = &packet->message;
     if (proposer->role.phase == LH_ACCEPTING && accepted->ballot == proposer->role.ballot)
         proposer->covers[packet->acceptor] = packet->covers;
-    lh_sim_weaken_answer(roles->weakened, &proposer->role, packet->acceptor, accepted);
+    lh_sim_weaken_answer(roles->config.weakened, &proposer->role, packet->acceptor, accepted);
     enum lh_outcome outcome = lh_proposer_accepted(&proposer->role, roles->now, packet->acceptor,
                                                    accepted->ballot, roles->quorum);
     if (outcome == LH_NOTHING)
@@ -241,10 +240,8 @@ static void take_rejected(struct lh_sim_roles *roles, const struct lh_sim_packet
     struct lh_sim_proposer *proposer = &roles->proposers[packet->proposer];
     uint64_t promised = lh_ballot_counter(packet->message.promised);
     proposer->counter = promised > proposer->counter ? promised : proposer->counter;
-    if (packet->message.ballot == proposer->role.ballot && proposer->role.phase != LH_IDLE) {
-        lh_proposer_abandon(&proposer->role);
-        say(roles, "p%u gives its attempt up", packet->proposer + 1);
-    }
+    if (packet->message.ballot == proposer->role.ballot)
+        lh_sim_roles_abandon(roles, packet->proposer);
 }
 
 static void take_answer(struct lh_sim_roles *roles, const struct lh_sim_packet *packet)
@@ -318,13 +315,13 @@ static void take_request(struct lh_sim_roles *roles, const struct lh_sim_packet 
             acceptor->down ? "down" : "in quarantine");
         return;
     }
-    lh_sim_weaken_request(roles->weakened, &acceptor->role, roles->now, request);
+    lh_sim_weaken_request(roles->config.weakened, &acceptor->role, roles->now, request);
     if (request->kind == LH_MESSAGE_PREPARE)
         answer(roles, packet, lh_acceptor_prepare(&acceptor->role, roles->now, request->ballot));
     else if (request->kind == LH_MESSAGE_ACCEPT)
         answer(roles, packet,
                lh_acceptor_accept(&acceptor->role, roles->now, request->ballot, request->base,
-                                  lh_timing_exclusion(roles->timing, request->ttl)));
+                                  roles->config.exclusion));
     else if (lh_acceptor_release(&acceptor->role, roles->now, request->ballot))
         say(roles, "a%u clears its record", packet->acceptor + 1);
 }
@@ -343,7 +340,7 @@ bool lh_sim_roles_crash_acceptor(struct lh_sim_roles *roles, unsigned a)
 bool lh_sim_roles_restart_acceptor(struct lh_sim_roles *roles, unsigned a)
 {
     struct lh_sim_acceptor *acceptor = &roles->acceptors[a];
-    struct lh_duration quarantine = lh_timing_quarantine(roles->timing, roles->timing.max_ttl);
+    struct lh_duration quarantine = roles->config.quarantine;
     if (!acceptor->down)
         return false;
     if (broken(roles, LH_SIM_WEAKEN_SHORT_QUARANTINE))

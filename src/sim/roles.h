@@ -9,7 +9,6 @@
 
 #include "lease/message.h"
 #include "lease/proposer.h"
-#include "lease/timing.h"
 
 #define LH_SIM_PROPOSERS_MAX 3
 #define LH_SIM_ACCEPTORS_MAX 5
@@ -34,16 +33,21 @@ struct lh_sim_acceptor {
     struct lh_instant silent_until; // A4
 };
 
-struct lh_sim_roles {
-    unsigned proposer_count, acceptor_count, quorum;
+struct lh_sim_roles_config {
+    unsigned proposers, acceptors;
+    struct lh_duration ttl, exclusion, quarantine;
     unsigned weakened; // some of LH_SIM_ROLES_WEAKENINGS
-    struct lh_timing timing;
+    FILE *told;        // each step in words, or NULL
+};
+
+struct lh_sim_roles {
+    struct lh_sim_roles_config config;
+    unsigned quorum;
     struct lh_instant now;
     struct lh_sim_proposer proposers[LH_SIM_PROPOSERS_MAX];
     struct lh_sim_acceptor acceptors[LH_SIM_ACCEPTORS_MAX];
-    FILE *told;      // each step in words, or NULL
-    unsigned step;   // their number
-    char wrong[128]; // what the referee found first, or empty
+    unsigned step;   // its number, for what is told
+    char wrong[128]; // what the referee found: two holders, if there were, or empty
     unsigned packet_count;
     struct lh_sim_packet packets[LH_SIM_PACKETS_MAX];
 };
@@ -55,14 +59,17 @@ struct lh_sim_roles {
      LH_SIM_WEAKEN_SHRINKING_DEADLINE | LH_SIM_WEAKEN_NO_QUARANTINE |                              \
      LH_SIM_WEAKEN_SHORT_QUARANTINE)
 
-void lh_sim_roles_init(struct lh_sim_roles *roles, unsigned proposers, unsigned acceptors,
-                       struct lh_timing timing, unsigned weakened, FILE *told);
+#define LH_SIM_ROLES_START_S 1000 // what the clock shows at the beginning, so that LH_PAST is past
+
+void lh_sim_roles_init(struct lh_sim_roles *roles, const struct lh_sim_roles_config *config);
 
 // Each step returns false if it changed nothing.
 
-// P1: for the timing's max_ttl; of a lease that is held, a renewal. An attempt whose td has come is
-// given up first (P5), one under way goes on.
+// P1: under the ballot after the proposer's counter; of a lease that is held, a renewal. An attempt
+// whose td has come is given up first (P5), one under way goes on.
 bool lh_sim_roles_start(struct lh_sim_roles *roles, unsigned proposer);
+bool lh_sim_roles_propose(struct lh_sim_roles *roles, unsigned proposer); // P3
+bool lh_sim_roles_abandon(struct lh_sim_roles *roles, unsigned proposer);
 bool lh_sim_roles_release(struct lh_sim_roles *roles, unsigned proposer);
 bool lh_sim_roles_deliver(struct lh_sim_roles *roles, unsigned packet);
 bool lh_sim_roles_drop(struct lh_sim_roles *roles, unsigned packet);

@@ -1,0 +1,411 @@
+// See replay.h. A unit of the trace's time is a second.
+#include "sim/replay.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/roles.h"
+#include "sim/run.h"
+#include "sim/weaken.h"
+
+enum { EXIT_USAGE = 64, FILE_MOST = 64 << 20, TIME_MOST = 255, BALLOT_MOST = 255 };
+
+struct replay {
+    const char *path;
+    struct lh_sim_roles *roles;
+    const json_t *state; // of the trace, after this step
+    const char *rules;   // that decide this step
+    bool bad;            // the file
+};
+
+__attribute__((format(printf, 2, 3))) static bool refuse(struct replay *replay, const char *format,
+                                                         ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!replay->bad) {
+        fprintf(stderr, "leasehold sim: --replay '%s': ", replay->path);
+        if (replay->roles->step > 0)
+            fprintf(stderr, "step %u: ", replay->roles->step);
+        vfprintf(stderr, format, arguments);
+        fputc('\n', stderr);
+    }
+    va_end(arguments);
+    replay->bad = true;
+    return false;
+}
+
+// --- what the trace says ---
+
+static unsigned number_at(struct replay *replay, const json_t *object, const char *name,
+                          unsigned most)
+{
+    const json_t *value = json_object_get(object, name);
+    if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+        json_integer_value(value) <= (json_int_t)most)
+        return (unsigned)json_integer_value(value);
+    refuse(replay, "'%s' is no number up to %u", name, most);
+    return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static unsigned variable(struct replay *replay,
+                                                               const char *format, ...)
+{
+    char name[48];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    return number_at(replay, replay->state, name, TIME_MOST);
+}
+
+// A constant is a text, as `--set` takes it.
+static unsigned constant(struct replay *replay, const json_t *constants, const char *name,
+                         unsigned least, unsigned most)
+{
+    const char *text = json_string_value(json_object_get(constants, name));
+    char *end = NULL;
+    unsigned long value = text == NULL ? 0 : strtoul(text, &end, 10);
+    if (text != NULL && end != text && *end == '\0' && value >= least && value <= most)
+        return (unsigned)value;
+    refuse(replay, "the constant '%s' is no number from %u to %u", name, least, most);
+    return least;
+}
+
+static struct lh_instant instant_of(unsigned time)
+{
+    return (struct lh_instant){(LH_SIM_ROLES_START_S + (int64_t)time) * LH_NS_PER_S};
+}
+
+static unsigned time_of(struct lh_instant instant)
+{
+    return (unsigned)(instant.ns / LH_NS_PER_S - LH_SIM_ROLES_START_S);
+}
+
+// --- departing ---
+
+// Returns true: it departs.
+__attribute__((format(printf, 2, 3))) static bool departs(const struct replay *replay,
+                                                          const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("step %u: the code that ships departs from the trace: ", replay->roles->step);
+    vprintf(format, arguments);
+    printf(" (%s)\n", replay->rules);
+    va_end(arguments);
+    return true;
+}
+
+static bool differs(const struct replay *replay, char kind, unsigned number, const char *what,
+                    unsigned ours, unsigned theirs)
+{
+    return ours != theirs &&
+           departs(replay, "%c%u %s %u, in the trace %u", kind, number + 1, what, ours, theirs);
+}
+
+static bool acceptor_differs(struct replay *replay, unsigned a)
+{
+    const struct lh_sim_acceptor *acceptor = &replay->roles->acceptors[a];
+    const struct lh_acceptor_record *record = &acceptor->role;
+    struct lh_instant now = replay->roles->now;
+    bool ours = !acceptor->down && lh_acceptor_live(record, now);
+    unsigned until = variable(replay, "a%u.deadline", a + 1);
+    unsigned recorded = variable(replay, "a%u.ballot", a + 1);
+    bool theirs = variable(replay, "a%u.owner", a + 1) != 0 && lh_before(now, instant_of(until));
+    unsigned silent_until = variable(replay, "a%u.quarantineUntil", a + 1);
+    bool silent = lh_before(now, instant_of(silent_until));
+    return differs(replay, 'a', a, "has promised", (unsigned)lh_ballot_counter(record->promised),
+                   variable(replay, "a%u.promised", a + 1)) ||
+           differs(replay, 'a', a, "has as its live record, of ballot (0: none),",
+                   ours ? (unsigned)lh_ballot_counter(record->ballot) : 0, theirs ? recorded : 0) ||
+           (ours && theirs &&
+            differs(replay, 'a', a, "excludes others until", time_of(record->deadline), until)) ||
+           (!acceptor->down && differs(replay, 'a', a, "is in quarantine (0: no, 1: yes):",
+                                       lh_before(now, acceptor->silent_until), silent));
+}
+
+static bool proposer_differs(struct replay *replay, unsigned p)
+{
+    const struct lh_proposer *role = &replay->roles->proposers[p].role;
+    bool ours = lh_proposer_holds(role, replay->roles->now);
+    bool theirs = variable(replay, "p%u.active", p + 1) != 0;
+    unsigned ballot = variable(replay, "p%u.activeBallot", p + 1);
+    unsigned until = variable(replay, "p%u.pDeadline", p + 1);
+    unsigned phase = variable(replay, "p%u.phase", p + 1);
+    unsigned pending = variable(replay, "p%u.pendingDeadline", p + 1);
+    return differs(replay, 'p', p, "holds the lease of ballot (0: none)",
+                   ours ? (unsigned)lh_ballot_counter(role->held) : 0, theirs ? ballot : 0) ||
+           (ours && theirs &&
+            differs(replay, 'p', p, "believes in its lease until", time_of(role->until), until)) ||
+           differs(replay, 'p', p, "is in phase (1: prepare, 2: accept)", (unsigned)role->phase,
+                   phase) ||
+           (role->phase == LH_ACCEPTING && phase == LH_ACCEPTING &&
+            differs(replay, 'p', p, "counts no answer from this time on:", time_of(role->td),
+                    pending));
+}
+
+static bool state_differs(struct replay *replay)
+{
+    for (unsigned a = 0; a < replay->roles->config.acceptors; a++)
+        if (acceptor_differs(replay, a))
+            return true;
+    for (unsigned p = 0; p < replay->roles->config.proposers; p++)
+        if (proposer_differs(replay, p))
+            return true;
+    return false;
+}
+
+// --- steps ---
+
+static unsigned find(struct replay *replay, const json_t *message)
+{
+    static const struct {
+        const char *name;
+        enum lh_message_kind kind;
+    } kinds[] = {{"Prepare", LH_MESSAGE_PREPARE},
+                 {"Promise", LH_MESSAGE_PROMISE},
+                 {"Accept", LH_MESSAGE_ACCEPT},
+                 {"Accepted", LH_MESSAGE_ACCEPTED},
+                 {"Release", LH_MESSAGE_RELEASE}};
+    const struct lh_sim_roles *roles = replay->roles;
+    const char *name = json_string_value(json_object_get(message, "kind"));
+    unsigned k = 0;
+    while (k < sizeof kinds / sizeof kinds[0] && (name == NULL || strcmp(name, kinds[k].name) != 0))
+        k++;
+    unsigned proposer = number_at(replay, message, "proposer", roles->config.proposers) - 1;
+    unsigned acceptor = number_at(replay, message, "acceptor", roles->config.acceptors) - 1;
+    unsigned ballot = number_at(replay, message, "ballot", BALLOT_MOST);
+    unsigned reports = number_at(replay, message, "reports", BALLOT_MOST);
+    unsigned until = number_at(replay, message, "until", TIME_MOST);
+    if (k == sizeof kinds / sizeof kinds[0]) {
+        refuse(replay, "a message of no kind that is known");
+        return LH_SIM_PACKETS_MAX;
+    }
+    for (unsigned i = 0; i < roles->packet_count; i++) {
+        const struct lh_sim_packet *packet = &roles->packets[i];
+        if (packet->message.kind == kinds[k].kind && packet->proposer == proposer &&
+            packet->acceptor == acceptor && lh_ballot_counter(packet->message.ballot) == ballot &&
+            (kinds[k].kind != LH_MESSAGE_PROMISE ||
+             lh_ballot_counter(packet->message.reported) == reports) &&
+            (kinds[k].kind != LH_MESSAGE_ACCEPTED || time_of(packet->covers) == until))
+            return i;
+    }
+    return LH_SIM_PACKETS_MAX;
+}
+
+static bool deliver(struct replay *replay, const json_t *step)
+{
+    unsigned packet = find(replay, json_object_get(step, "message"));
+    if (packet == LH_SIM_PACKETS_MAX)
+        return false;
+    if (json_is_true(json_object_get(step, "kept")))
+        lh_sim_roles_repeat(replay->roles, packet);
+    return lh_sim_roles_deliver(replay->roles, packet);
+}
+
+static bool drop(struct replay *replay, const json_t *step)
+{
+    unsigned packet = find(replay, json_object_get(step, "message"));
+    return packet != LH_SIM_PACKETS_MAX && lh_sim_roles_drop(replay->roles, packet);
+}
+
+static unsigned process(struct replay *replay, const json_t *step, unsigned count)
+{
+    unsigned number = number_at(replay, step, "process", count);
+    if (number == 0)
+        refuse(replay, "'process' counts from 1");
+    return number == 0 ? 0 : number - 1;
+}
+
+static unsigned proposer_of(struct replay *replay, const json_t *step)
+{
+    return process(replay, step, replay->roles->config.proposers);
+}
+
+static unsigned acceptor_of(struct replay *replay, const json_t *step)
+{
+    return process(replay, step, replay->roles->config.acceptors);
+}
+
+static bool start(struct replay *replay, const json_t *step)
+{
+    struct lh_sim_proposer *proposer = &replay->roles->proposers[proposer_of(replay, step)];
+    unsigned ballot = number_at(replay, step, "argument", BALLOT_MOST);
+    if (ballot == 0 || ballot <= lh_ballot_counter(proposer->role.ballot))
+        return refuse(replay, "a ballot that is not above the last one");
+    proposer->counter = ballot - 1;
+    return proposer->role.phase == LH_IDLE &&
+           lh_sim_roles_start(replay->roles, proposer_of(replay, step));
+}
+
+static bool propose(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_propose(replay->roles, proposer_of(replay, step));
+}
+
+static bool abandon(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_abandon(replay->roles, proposer_of(replay, step));
+}
+
+static bool release(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_release(replay->roles, proposer_of(replay, step));
+}
+
+static bool crash_proposer(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_crash_proposer(replay->roles, proposer_of(replay, step));
+}
+
+static bool restart_proposer(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_restart_proposer(replay->roles, proposer_of(replay, step));
+}
+
+static bool crash_acceptor(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_crash_acceptor(replay->roles, acceptor_of(replay, step));
+}
+
+static bool restart_acceptor(struct replay *replay, const json_t *step)
+{
+    return lh_sim_roles_restart_acceptor(replay->roles, acceptor_of(replay, step));
+}
+
+// An attempt that the trace's timer ends here is given up: when to, P5 leaves to the caller.
+static bool tick(struct replay *replay, const json_t *step)
+{
+    (void)step;
+    lh_sim_roles_pass(replay->roles, 1);
+    for (unsigned p = 0; p < replay->roles->config.proposers; p++)
+        if (variable(replay, "p%u.phase", p + 1) == 0)
+            lh_sim_roles_abandon(replay->roles, p);
+    return true;
+}
+
+static bool nothing(struct replay *replay, const json_t *step)
+{
+    (void)replay;
+    (void)step;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*take)(struct replay *replay, const json_t *step);
+    const char *rules;
+} actions[] = {
+    {"Init", nothing, "P1"},
+    {"StartAcquire", start, "P1, T1"},
+    {"DeliverPrepare", deliver, "A1, A4"},
+    {"DeliverPromise", deliver, "P2"},
+    {"SendAccept", propose, "P3, T1"},
+    {"DeliverAcceptReq", deliver, "A2, A4"},
+    {"DeliverAccepted", deliver, "P4, T1"},
+    {"AbandonAttempt", abandon, "P5"},
+    {"Release", release, "P6"},
+    {"DeliverRelease", deliver, "A3"},
+    {"DropMessage", drop, "the network"},
+    {"Tick", tick, "T1"},
+    {"StutterAtEnd", nothing, "T1"},
+    {"CrashProposer", crash_proposer, "P1"},
+    {"RestartProposer", restart_proposer, "P1"},
+    {"CrashAcceptor", crash_acceptor, "A4"},
+    {"RestartAcceptor", restart_acceptor, "A4, T3"},
+};
+
+// Returns true if it was the last one: it departs, or cannot be read.
+static bool take(struct replay *replay, const json_t *step)
+{
+    const char *name = json_string_value(json_object_get(step, "action"));
+    unsigned i = 0;
+    while (i < sizeof actions / sizeof actions[0] &&
+           (name == NULL || strcmp(name, actions[i].name) != 0))
+        i++;
+    replay->state = json_object_get(step, "state");
+    if (i == sizeof actions / sizeof actions[0])
+        return !refuse(replay, "an action of no module that can be replayed");
+    replay->rules = actions[i].rules;
+    bool taken = actions[i].take(replay, step);
+    if (replay->bad)
+        return true;
+    if (!taken)
+        return departs(replay, "it has no such step, or nothing that leads to it: %s", name);
+    return state_differs(replay) || replay->bad;
+}
+
+// --- the file ---
+
+static bool read_config(struct replay *replay, const json_t *trace,
+                        struct lh_sim_roles_config *config)
+{
+    const char *module = json_string_value(json_object_get(trace, "module"));
+    const json_t *constants = json_object_get(trace, "constants");
+    if (module == NULL || (strcmp(module, "lease") != 0 && strcmp(module, "impl") != 0))
+        return refuse(replay, "replays traces of the modules lease and impl; this is of another");
+    if (json_object_get(constants, "Quorums") != NULL)
+        return refuse(replay, "its quorums are not majorities, ours are");
+    config->proposers = constant(replay, constants, "Proposers", 1, LH_SIM_PROPOSERS_MAX);
+    config->acceptors = constant(replay, constants, "Acceptors", 1, LH_SIM_ACCEPTORS_MAX);
+    config->ttl.ns = LH_NS_PER_S * constant(replay, constants, "ProposerDuration", 1, TIME_MOST);
+    config->exclusion.ns =
+        LH_NS_PER_S * constant(replay, constants, "AcceptorDuration", 1, TIME_MOST);
+    config->quarantine.ns = LH_NS_PER_S * constant(replay, constants, "Quarantine", 0, TIME_MOST);
+    return !replay->bad;
+}
+
+static json_t *load(struct replay *replay)
+{
+    struct stat stat_of;
+    json_error_t error;
+    json_t *trace = NULL;
+    if (stat(replay->path, &stat_of) != 0)
+        refuse(replay, "%s", strerror(errno));
+    else if (!S_ISREG(stat_of.st_mode) || stat_of.st_size > FILE_MOST)
+        refuse(replay, "it is no file, or larger than %d MiB", FILE_MOST >> 20);
+    else if ((trace = json_load_file(replay->path, JSON_REJECT_DUPLICATES, &error)) == NULL)
+        refuse(replay, "it is no JSON: line %d, column %d", error.line, error.column);
+    return trace;
+}
+
+static int run(struct replay *replay, const json_t *states)
+{
+    struct lh_sim_roles *roles = replay->roles;
+    size_t count = json_array_size(states);
+    if (count == 0)
+        refuse(replay, "it has no states");
+    for (size_t i = 0; i < count && !replay->bad; i++) {
+        roles->step = (unsigned)i + 1;
+        if (take(replay, json_array_get(states, i)))
+            return replay->bad ? EXIT_USAGE : LH_SIM_CLEAN;
+    }
+    if (replay->bad)
+        return EXIT_USAGE;
+    if (roles->wrong[0] == '\0') {
+        printf("all %zu steps were made, and nothing is wrong\n", count);
+        return LH_SIM_CLEAN;
+    }
+    printf("step %u: safety: %s\n", roles->step, roles->wrong);
+    return LH_SIM_UNSAFE;
+}
+
+int lh_sim_replay(const char *path, unsigned weakened)
+{
+    static struct lh_sim_roles roles;
+    struct replay replay = {.path = path, .roles = &roles};
+    struct lh_sim_roles_config config = {.weakened = weakened, .told = stdout};
+    json_t *trace = load(&replay);
+    int status = EXIT_USAGE;
+    if (trace != NULL && read_config(&replay, trace, &config)) {
+        lh_sim_roles_init(&roles, &config);
+        status = run(&replay, json_object_get(trace, "states"));
+    }
+    json_decref(trace);
+    return status;
+}
