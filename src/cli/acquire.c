@@ -8,9 +8,9 @@
 
 static const char about[] =
     "Acquires the lease NAME and prints its token, its holder and how long it is held. It then\n"
-    "lasts until its TTL unless it is renewed. Asked again for the same --holder, through any "
-    "node,\n"
-    "it shows the lease that the holder has already.\n"
+    "lasts until its TTL unless it is renewed. Asked again for the same --holder, through any\n"
+    "node, it shows the lease that the holder has already. So whoever knows that name can renew\n"
+    "and release it: two processes share no --holder. Without it, each has a name of its own.\n"
     "\n"
     "Exit code: 0 acquired, 75 somebody else holds it, 69 no quorum, 64 refused as wrong, 1 the\n"
     "token could not be printed.";

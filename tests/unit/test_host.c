@@ -1,6 +1,7 @@
 // Whole clusters: what a client sees of leases through any node, while the referee of
 // host_fixture.h watches. The single parts have tests of their own; here are the schedules that
 // need all of them at once.
+// run-tests: timeout 300
 #include "host_fixture.h"
 
 #include <setjmp.h>
