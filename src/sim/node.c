@@ -137,13 +137,18 @@ static void end_state(const struct lh_sim_node *node, enum lh_sim_span_kind kind
                         &(struct lh_sim_span){.kind = kind, .node = node->index}, node->sim->now);
 }
 
+static void put_record(const struct lh_sim_node *node, const struct lh_writer *writer)
+{
+    fwrite(writer->start, 1, lh_writer_size_bytes(writer), node->sim->files.records[node->index]);
+}
+
 static void record_message(struct lh_sim_node *node, struct lh_instant now,
                            const struct lh_trace *trace)
 {
     uint8_t line[LH_RECORDER_LINE_MAX];
     struct lh_writer writer = lh_writer_of(line, sizeof line);
     lh_recorder_message(&node->recorder, now, trace, &writer);
-    fwrite(line, 1, lh_writer_size_bytes(&writer), node->sim->files.records[node->index]);
+    put_record(node, &writer);
 }
 
 static void record_event(struct lh_sim_node *node, struct lh_instant now,
@@ -152,7 +157,7 @@ static void record_event(struct lh_sim_node *node, struct lh_instant now,
     uint8_t line[LH_RECORDER_LINE_MAX];
     struct lh_writer writer = lh_writer_of(line, sizeof line);
     lh_recorder_event(&node->recorder, now, event, &writer);
-    fwrite(line, 1, lh_writer_size_bytes(&writer), node->sim->files.records[node->index]);
+    put_record(node, &writer);
 }
 
 static void on_event(void *context, struct lh_instant now, const struct lh_event *event)

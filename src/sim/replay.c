@@ -243,41 +243,6 @@ static bool start(struct replay *replay, const json_t *step)
            lh_sim_roles_start(replay->roles, proposer_of(replay, step));
 }
 
-static bool propose(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_propose(replay->roles, proposer_of(replay, step));
-}
-
-static bool abandon(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_abandon(replay->roles, proposer_of(replay, step));
-}
-
-static bool release(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_release(replay->roles, proposer_of(replay, step));
-}
-
-static bool crash_proposer(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_crash_proposer(replay->roles, proposer_of(replay, step));
-}
-
-static bool restart_proposer(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_restart_proposer(replay->roles, proposer_of(replay, step));
-}
-
-static bool crash_acceptor(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_crash_acceptor(replay->roles, acceptor_of(replay, step));
-}
-
-static bool restart_acceptor(struct replay *replay, const json_t *step)
-{
-    return lh_sim_roles_restart_acceptor(replay->roles, acceptor_of(replay, step));
-}
-
 // An attempt that the trace's timer ends here is given up: when to, P5 leaves to the caller.
 static bool tick(struct replay *replay, const json_t *step)
 {
@@ -296,28 +261,30 @@ static bool nothing(struct replay *replay, const json_t *step)
     return true;
 }
 
+// One of the three takes the step.
 static const struct {
-    const char *name;
+    const char *name, *rules;
     bool (*take)(struct replay *replay, const json_t *step);
-    const char *rules;
+    bool (*of_proposer)(struct lh_sim_roles *roles, unsigned proposer);
+    bool (*of_acceptor)(struct lh_sim_roles *roles, unsigned acceptor);
 } actions[] = {
-    {"Init", nothing, "P1"},
-    {"StartAcquire", start, "P1, T1"},
-    {"DeliverPrepare", deliver, "A1, A4"},
-    {"DeliverPromise", deliver, "P2"},
-    {"SendAccept", propose, "P3, T1"},
-    {"DeliverAcceptReq", deliver, "A2, A4"},
-    {"DeliverAccepted", deliver, "P4, T1"},
-    {"AbandonAttempt", abandon, "P5"},
-    {"Release", release, "P6"},
-    {"DeliverRelease", deliver, "A3"},
-    {"DropMessage", drop, "the network"},
-    {"Tick", tick, "T1"},
-    {"StutterAtEnd", nothing, "T1"},
-    {"CrashProposer", crash_proposer, "P1"},
-    {"RestartProposer", restart_proposer, "P1"},
-    {"CrashAcceptor", crash_acceptor, "A4"},
-    {"RestartAcceptor", restart_acceptor, "A4, T3"},
+    {"Init", "P1", .take = nothing},
+    {"StartAcquire", "P1, T1", .take = start},
+    {"DeliverPrepare", "A1, A4", .take = deliver},
+    {"DeliverPromise", "P2", .take = deliver},
+    {"SendAccept", "P3, T1", .of_proposer = lh_sim_roles_propose},
+    {"DeliverAcceptReq", "A2, A4", .take = deliver},
+    {"DeliverAccepted", "P4, T1", .take = deliver},
+    {"AbandonAttempt", "P5", .of_proposer = lh_sim_roles_abandon},
+    {"Release", "P6", .of_proposer = lh_sim_roles_release},
+    {"DeliverRelease", "A3", .take = deliver},
+    {"DropMessage", "the network", .take = drop},
+    {"Tick", "T1", .take = tick},
+    {"StutterAtEnd", "T1", .take = nothing},
+    {"CrashProposer", "P1", .of_proposer = lh_sim_roles_crash_proposer},
+    {"RestartProposer", "P1", .of_proposer = lh_sim_roles_restart_proposer},
+    {"CrashAcceptor", "A4", .of_acceptor = lh_sim_roles_crash_acceptor},
+    {"RestartAcceptor", "A4, T3", .of_acceptor = lh_sim_roles_restart_acceptor},
 };
 
 // Returns true if it was the last one: it departs, or cannot be read.
@@ -332,7 +299,11 @@ static bool take(struct replay *replay, const json_t *step)
     if (i == sizeof actions / sizeof actions[0])
         return !refuse(replay, "an action of no module that can be replayed");
     replay->rules = actions[i].rules;
-    bool taken = actions[i].take(replay, step);
+    bool taken = actions[i].of_proposer != NULL
+                     ? actions[i].of_proposer(replay->roles, proposer_of(replay, step))
+                 : actions[i].of_acceptor != NULL
+                     ? actions[i].of_acceptor(replay->roles, acceptor_of(replay, step))
+                     : actions[i].take(replay, step);
     if (replay->bad)
         return true;
     if (!taken)
