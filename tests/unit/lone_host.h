@@ -55,7 +55,8 @@ static inline void lone_enqueue(struct lone_host *lone, const struct lh_host_sen
 {
     const uint8_t *framed = lone->effects->arena + send->offset;
     LH_ASSERT(send->size >= 3 && send->to == lone->config.node);
-    LH_ASSERT_LT(lone->count, LONE_QUEUE_MAX);
+    if (lone->count == LONE_QUEUE_MAX)
+        return; // held back for long: what comes now is lost
     struct lone_message *message = &lone->queue[(lone->head + lone->count++) % LONE_QUEUE_MAX];
     message->kind = framed[0];
     message->size = lh_load_u16(framed + 1);
