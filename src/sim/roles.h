@@ -55,7 +55,7 @@ struct lh_sim_roles {
 // The rules that can be broken here; the others of weaken.h belong to what is around the roles.
 #define LH_SIM_ROLES_WEAKENINGS                                                                    \
     (LH_SIM_WEAKEN_LATE_TIMER | LH_SIM_WEAKEN_OWNER_ONLY_RELEASE | LH_SIM_WEAKEN_SCALAR_QUORUM |   \
-     LH_SIM_WEAKEN_STALE_OWNER_OPEN | LH_SIM_WEAKEN_NO_REFUSAL |                                   \
+     LH_SIM_WEAKEN_STALE_OWNER_OPEN | LH_SIM_WEAKEN_LIVE_OVERWRITE |                               \
      LH_SIM_WEAKEN_SHRINKING_DEADLINE | LH_SIM_WEAKEN_NO_QUARANTINE |                              \
      LH_SIM_WEAKEN_SHORT_QUARANTINE)
 

@@ -1,6 +1,6 @@
 // See weaken.h. What is done here to a node's memory leaves it as it would be if the rule were not
 // in the code: before a message is handled, since then the rule that is left finds nothing to
-// object to, or just after one was sent.
+// object to.
 #include "sim/weaken.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ static void before_accept(unsigned flags, struct lh_acceptor_record *record, str
         message->base == record->ballot && lh_ballot_same_owner(message->ballot, record->ballot);
     if (named && (flags & LH_SIM_WEAKEN_SHRINKING_DEADLINE) != 0)
         record->deadline = (struct lh_instant){now.ns + 1};
-    if (!named && (flags & LH_SIM_WEAKEN_NO_REFUSAL) != 0)
+    if (!named && (flags & LH_SIM_WEAKEN_LIVE_OVERWRITE) != 0)
         record->deadline = now; // ended, and just now: as if nothing stood there
 }
 
@@ -108,9 +108,17 @@ void lh_sim_weaken_request(unsigned flags, struct lh_acceptor_record *record, st
 static void before_request(struct lh_sim_node *node, struct lh_machine *machine,
                            struct lh_instant now, const struct lh_message *message)
 {
+    unsigned flags = node->sim->settings.weakened;
     struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, message->key);
-    if (record != NULL && !lh_before(now, machine->quarantine_until))
-        lh_sim_weaken_request(node->sim->settings.weakened, record, now, message);
+    if (record == NULL || lh_before(now, machine->quarantine_until))
+        return;
+    if ((flags & LH_SIM_WEAKEN_STALE_OWNER_OPEN) != 0)
+        flags |= LH_SIM_WEAKEN_LIVE_OVERWRITE;
+    bool asks = message->kind == LH_MESSAGE_PREPARE || message->kind == LH_MESSAGE_ACCEPT;
+    if ((flags & LH_SIM_WEAKEN_NO_REFUSAL) != 0 && asks && lh_acceptor_live(record, now) &&
+        !lh_ballot_same_owner(record->ballot, message->ballot))
+        record->deadline = now;
+    lh_sim_weaken_request(flags, record, now, message);
 }
 
 // --- answers, at the proposer ---
@@ -146,24 +154,17 @@ void lh_sim_weaken_answer(unsigned flags, struct lh_proposer *proposer, unsigned
         lh_set_add(&proposer->open, acceptor);
 }
 
-static void before_answer(struct lh_sim_node *node, struct lh_machine *machine, unsigned acceptor,
+static void before_answer(struct lh_sim_node *node, struct lh_machine *machine,
+                          struct lh_instant now, unsigned acceptor,
                           const struct lh_message *message)
 {
     struct lh_lease *lease = lh_machine_find(machine, message->key);
-    if (lease != NULL)
-        lh_sim_weaken_answer(node->sim->settings.weakened, &lease->proposer, acceptor, message);
-}
-
-// The first Accept of an attempt was just sent: its deadline begins only now.
-static void after_accept_sent(struct lh_sim_node *node, struct lh_machine *machine,
-                              struct lh_instant now, const struct lh_message *message)
-{
-    struct lh_lease *lease = lh_machine_find(machine, message->key);
-    if (lease == NULL || lease->id > LH_SIM_NAMES_MAX || lease->proposer.phase != LH_ACCEPTING ||
-        lease->proposer.ballot != message->ballot || node->timed[lease->id - 1] == message->ballot)
+    if (lease == NULL)
         return;
-    node->timed[lease->id - 1] = message->ballot;
-    lease->proposer.td = lh_after(now, lease->ttl);
+    lh_sim_weaken_answer(node->sim->settings.weakened, &lease->proposer, acceptor, message);
+    if (broken(node, LH_SIM_WEAKEN_LATE_TIMER) && message->kind == LH_MESSAGE_ACCEPTED &&
+        lease->proposer.phase == LH_ACCEPTING && message->ballot == lease->proposer.ballot)
+        lease->proposer.td = lh_after(now, lease->ttl);
 }
 
 // --- whatever comes ---
@@ -185,9 +186,12 @@ void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns)
         machine->acceptors.floor = LH_BALLOT_NONE;
 }
 
-static void forget_early(struct lh_machine *machine, struct lh_instant now)
+static void forget_early(struct lh_machine *machine, struct lh_instant now, struct lh_key key)
 {
     struct lh_duration too_short = {machine->config.timing.max_ttl.ns / 8};
+    struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, key);
+    if (record != NULL && lh_acceptor_live(record, now))
+        record->deadline = lh_after(now, (struct lh_duration){-too_short.ns});
     for (unsigned i = 0; i < machine->acceptors.used; i++)
         lh_acceptors_forget(&machine->acceptors, now, too_short);
 }
@@ -198,15 +202,12 @@ void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struc
     struct lh_machine *machine = &host->machine;
     struct lh_instant now = {now_ns};
     const struct lh_message *message = &trace->message;
-    if (!trace->received) {
-        if (broken(node, LH_SIM_WEAKEN_LATE_TIMER) && message->kind == LH_MESSAGE_ACCEPT)
-            after_accept_sent(node, machine, now, message);
+    if (!trace->received)
         return;
-    }
     if (broken(node, LH_SIM_WEAKEN_FORGET_EARLY))
-        forget_early(machine, now);
+        forget_early(machine, now, message->key);
     if (lh_message_is_answer(message->kind))
-        before_answer(node, machine, trace->peer - 1u, message);
+        before_answer(node, machine, now, trace->peer - 1u, message);
     else
         before_request(node, machine, now, message);
 }

@@ -71,8 +71,6 @@ struct lh_sim_node {
     uint32_t lives[LH_SIM_SESSIONS_MAX];    // which connection of it
     // what it said of the leases it holds
     int64_t until_local_ns[LH_SIM_NAMES_MAX];
-    // for the canaries
-    lh_ballot timed[LH_SIM_NAMES_MAX];
 };
 
 struct lh_sim_client {

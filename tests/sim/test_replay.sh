@@ -16,13 +16,13 @@ traced() {
 
 traced late-timer && gives 0 "the code that ships departs from the trace: p" --replay "$trace" && grep -q 'counts no answer from this time on: .* (P3, T1)' "$scratch/out" &&
     gives 0 "the code that ships departs from the trace: a" --replay "$trace" --weaken late-timer && grep -qF '(A2, A4)' "$scratch/out" &&
-    gives 3 "step 27: safety: p1 under " --replay "$trace" --weaken late-timer,no-refusal
+    gives 3 "step 27: safety: p1 under " --replay "$trace" --weaken late-timer,live-overwrite
 verdict $? "late-timer: T1 stops it, then A2; without both there are two owners in as many steps as the checker says"
 
 traced owner-only-release && gives 0 "(A3)" --replay "$trace" && gives 3 "both hold the lease" --replay "$trace" --weaken owner-only-release
 verdict $? "owner-only-release: A3 stops it"
 
-traced scalar-quorum-counting && gives 0 "departs" --replay "$trace" && grep -q "(P[34], T1)" "$scratch/out" && gives 3 "both hold the lease" --replay "$trace" --weaken scalar-quorum,no-refusal
+traced scalar-quorum-counting && gives 0 "departs" --replay "$trace" && grep -q "(P[34], T1)" "$scratch/out" && gives 3 "both hold the lease" --replay "$trace" --weaken scalar-quorum,live-overwrite
 verdict $? "scalar-quorum: a quorum of two is not one that answered twice"
 
 traced unsafe --module lease --set Quarantine=0 --set AllowCrash=true --set MaxTime=1 && gives 3 "both hold the lease" --replay "$trace"
@@ -33,7 +33,7 @@ verdict $? "the same trace gives the same output, byte for byte"
 
 traced closed-scalar-quorum && gives 64 "modules lease and impl" --replay "$trace" && gives 64 "No such file" --replay "$scratch/none" &&
     gives 64 "no file" --replay "$scratch" && mkfifo "$scratch/pipe" && gives 64 "no file" --replay "$scratch/pipe" &&
-    gives 64 "takes --weaken only" --replay "$trace" --seed 1 && gives 64 "--duration" --replay "$trace" --duration 5s && gives 64 "no-refusal" --replay "$trace" --weaken no-guard
+    gives 64 "takes --weaken only" --replay "$trace" --seed 1 && gives 64 "--duration" --replay "$trace" --duration 5s && gives 64 "live-overwrite" --replay "$trace" --weaken no-guard
 verdict $? "what cannot be replayed is refused, with the reason"
 
 # Every place where a file can be wrong, one at a time: it ends in a verdict or in a refusal with words.
@@ -49,7 +49,7 @@ refused = 0
 def run(content):
     global refused
     open(path, "w").write(content)
-    done = subprocess.run([program, "sim", "--replay", path, "--weaken", "late-timer,no-refusal"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "sim", "--replay", path, "--weaken", "late-timer,live-overwrite"], capture_output=True, text=True, timeout=60)
     assert done.returncode in (0, 3, 64), (done.returncode, done.stderr, content[:200])
     assert (done.returncode == 64) == bool(done.stderr), (done.returncode, done.stderr)
     refused += done.returncode == 64
