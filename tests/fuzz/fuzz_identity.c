@@ -76,13 +76,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         .hash_name = hash_name,
     };
     decode_alone(lh_slice_of(bytes, size));
-    size_t room = (lh_host_size(&config) + 15) & ~(size_t)15;
-    void *memory = calloc(1, room);
-    struct lh_host_effects *effects = malloc(sizeof *effects);
+    static struct lh_host_effects effects;
+    static void *memory; // of the larger host; leaves with the process
+    if (memory == NULL) {
+        struct lh_host_config largest = config;
+        largest.member_count = 3;
+        memory = calloc(1, lh_host_size(&largest));
+    }
+    memset(memory, 0, lh_host_size(&config));
     struct lh_host *host = lh_host_init(memory, &config);
     if (load(host, lh_reader_of(lh_slice_of(bytes, size))))
-        run(host, effects);
-    free(effects);
-    free(memory);
+        run(host, &effects);
     return 0;
 }
