@@ -159,8 +159,8 @@ static bool parse_number(const char *text, const struct constant *constant, uint
 {
     char *end = NULL;
     const long value = strtol(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || value < constant->min ||
-        value > constant->max) {
+    const bool plain = *text >= '0' && *text <= '9' && (*text != '0' || text[1] == '\0');
+    if (!plain || *end != '\0' || value < constant->min || value > constant->max) {
         snprintf(error, LH_CHECK_ERROR_SIZE, "%s=%s: give a whole number from %d to %d",
                  constant->name, text, constant->min, constant->max);
         return false;
@@ -183,23 +183,25 @@ static bool parse_flag(const char *text, const char *name, bool *ret_value, char
     return false;
 }
 
-// The set that a list names: numbers of one digit, each once, with some of `between` between two.
-// 0 for anything else.
-static uint32_t parse_list(const char *text, const char *between, int min, int max)
+// The set that a list names: numbers of one digit, each once, after `prefix` or not, with a comma, a
+// space or both between two, and braces around all or not. 0 for anything else.
+static uint32_t parse_list(const char *text, const char *prefix, int min, int max)
 {
+    const bool braced = *text == '{';
+    const char *at = text + braced;
     uint32_t set = 0;
-    bool apart = true;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (strchr(between, *at) != NULL) {
-            apart = true;
-            continue;
-        }
-        if (!apart || *at < '0' + min || *at > '0' + max || (set & 1u << (*at - '1')) != 0)
+    for (;;) {
+        if (strncmp(at, prefix, strlen(prefix)) == 0)
+            at += strlen(prefix);
+        if (*at < '0' + min || *at > '0' + max || (set & 1u << (*at - '1')) != 0)
             return 0;
-        set |= 1u << (*at - '1');
-        apart = false;
+        set |= 1u << (*at++ - '1');
+        if (*at == '}' || *at == '\0')
+            return strcmp(at, braced ? "}" : "") == 0 ? set : 0;
+        if (*at != ',' && *at != ' ')
+            return 0;
+        at += at[0] == ',' && at[1] == ' ' ? 2 : 1;
     }
-    return set;
 }
 
 // "1,3" and the paper's "{a1 a3}" name the same set. "none" is the empty set, kept as a bit above
@@ -208,7 +210,7 @@ static bool parse_acceptors(const char *text, const char *name, uint8_t *ret_set
 {
     const bool none = strcmp(text, "none") == 0 || strcmp(text, "{}") == 0;
     const uint32_t set =
-        none ? 1u << LH_CHECK_MAX_ACCEPTORS : parse_list(text, "{} ,a", 1, LH_CHECK_MAX_ACCEPTORS);
+        none ? 1u << LH_CHECK_MAX_ACCEPTORS : parse_list(text, "a", 1, LH_CHECK_MAX_ACCEPTORS);
     if (set == 0) {
         snprintf(error, LH_CHECK_ERROR_SIZE,
                  "%s=%s: name acceptors by number, each once, as in %s=1,3, or none", name, text,
@@ -223,7 +225,7 @@ static bool parse_acceptors(const char *text, const char *name, uint8_t *ret_set
 static bool parse_durations(const char *text, const struct constant *constant, uint8_t *ret_set,
                             char *error)
 {
-    const uint32_t set = parse_list(text, "{} ,", constant->min, constant->max);
+    const uint32_t set = parse_list(text, "", constant->min, constant->max);
     if (set == 0) {
         snprintf(error, LH_CHECK_ERROR_SIZE,
                  "%s=%s: list durations from %d to %d, each once, as in %s=1,2", constant->name,

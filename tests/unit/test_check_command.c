@@ -129,6 +129,7 @@ static void wrong_constants_are_named(void **state)
     expect_refused("--module lease --set MaxTime=8", "MaxTime=8: give a whole number from 0 to 7");
     expect_refused("--module lease --set MaxTime=x", "MaxTime=x");
     expect_refused("--module lease --set MaxTime=+2", "MaxTime=+2: give a whole number");
+    expect_refused("--module lease --set MaxTime=03", "MaxTime=03: give a whole number");
     expect_refused("--module lease --set MaxTime=", "MaxTime=: give a whole number");
     expect_refused("--module lease --set Proposers=4", "from 1 to 3");
     expect_refused("--module lease --set Acceptors=6", "from 1 to 5");
@@ -142,6 +143,13 @@ static void wrong_constants_are_named(void **state)
     expect_refused("--module lease --set CrashableAcceptors=x", "name acceptors by number");
     expect_refused("--module lease --set CrashableAcceptors=1,1", "1,1: name acceptors by number");
     expect_refused("--module lease --set CrashableAcceptors=12", "12: name acceptors by number");
+    for (const char *const *broken =
+             (const char *const[]){"1,2,", ",1", "1,,2", "{1", "1}", "{1}2", "a", "1a", NULL};
+         *broken != NULL; broken++) {
+        char line[80];
+        snprintf(line, sizeof line, "--module lease --set CrashableAcceptors=%s", *broken);
+        expect_refused(line, "name acceptors by number");
+    }
     expect_refused("--module lease --set Quorums=12,", "list sets of acceptor numbers");
     expect_refused("--module lease --set Quorums=11,12", "11,12: list sets of acceptor numbers");
     expect_refused("--module lease --set Quorums=12,21", "12,21: list sets of acceptor numbers");
@@ -166,6 +174,7 @@ static void wrong_constants_are_named(void **state)
     expect_refused("--network closed --set ProposerDurations=0", "list durations");
     expect_refused("--network closed --set ProposerDurations=1,1", "1,1: list durations");
     expect_refused("--network closed --set ProposerDurations=12", "12: list durations");
+    expect_refused("--network closed --set ProposerDurations=1,", "1,: list durations");
 }
 
 // Quorums that do not intersect are refused, and with the refusal off they grant two leases.
