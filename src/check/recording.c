@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const whats[LH_RECORDED_WHATS] = {
     [LH_RECORDED_OTHER] = "",
@@ -309,10 +310,12 @@ static bool append(struct lh_recording *recording, const struct lh_recorded *eve
     return true;
 }
 
-bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_t file,
-                       char *ret_error, size_t error_size)
+// `settled`: how many bytes the file had before any was read.
+static bool read_file(struct lh_recording *recording, const char *path, uint32_t file,
+                      uint64_t settled, char *ret_error, size_t error_size)
 {
     char line[8192];
+    uint64_t read = 0;
     uint32_t number = 0;
     const char *wrong = NULL;
     FILE *stream = fopen(path, "re");
@@ -324,6 +327,8 @@ bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_
         struct lh_recorded event = {.file = file, .line = ++number};
         if (strchr(line, '\n') == NULL && feof(stream))
             break; // the daemon was killed while it wrote
+        read += strlen(line);
+        event.is_late = read > settled;
         wrong = parse_line(line, &event);
         if (wrong != NULL)
             break;
@@ -346,6 +351,28 @@ bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_
         snprintf(ret_error, error_size, "%s:%u: %s", path, number, wrong);
     fclose(stream);
     return wrong == NULL;
+}
+
+// A message leaves a node after its line was written, so whatever a file tells to be received before
+// any file was read, another one tells to be sent once it is read.
+bool lh_recording_read(struct lh_recording *recording, const char *const *paths, uint32_t count,
+                       char *ret_error, size_t error_size)
+{
+    bool good = true;
+    struct stat status;
+    uint64_t *settled = malloc((count + 1) * sizeof *settled);
+    if (settled == NULL) {
+        snprintf(ret_error, error_size, "%s: no memory left", paths[0]);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        settled[i] = stat(paths[i], &status) == 0 && S_ISREG(status.st_mode)
+                         ? (uint64_t)status.st_size
+                         : UINT64_MAX;
+    for (uint32_t i = 0; i < count && good; i++)
+        good = read_file(recording, paths[i], i, settled[i], ret_error, error_size);
+    free(settled);
+    return good;
 }
 
 static const struct lh_recorded *sorting;

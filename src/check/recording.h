@@ -61,6 +61,7 @@ struct lh_recorded {
     uint64_t text, holder; // hashes of what is written out: the name of a key, the holder; 0: none
     bool is_new;           // admitted as a node without a past
     bool is_restored;      // admitted with what it saved (F4)
+    bool is_late;          // recorded when the other files were being read already
     uint32_t file, line;
     uint32_t name; // of its key: numbered over all files
 };
@@ -77,8 +78,9 @@ struct lh_recording {
 // The kind of message that an answer is to; LH_RECORDED_NONE if it is none.
 uint64_t lh_recorded_request(const struct lh_recorded *answer);
 
-// Appends the events of a file. Returns false with what is wrong: file, line and why.
-bool lh_recording_read(struct lh_recording *recording, const char *path, uint32_t file,
+// Appends the events of files, which daemons may be adding to. Returns false with what is wrong:
+// file, line and why.
+bool lh_recording_read(struct lh_recording *recording, const char *const *paths, uint32_t count,
                        char *ret_error, size_t error_size);
 // Numbers the names. After the last file, before anything is judged. False without memory.
 bool lh_recording_finish(struct lh_recording *recording);

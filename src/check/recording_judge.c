@@ -255,7 +255,8 @@ static size_t find_send(const struct lh_recording *recording, const struct lh_re
 }
 
 // Goes through all nodes side by side, each in its own order; a message is received only after it
-// was sent, by a node whose recording is there. Returns false at the first that never can be.
+// was sent, by a node whose recording is there. Returns false at the first that never can be. What is
+// late may have been sent when the sender's file was read already.
 static bool follow_all(struct lh_recording_judge *judge, const struct lh_recorded **sent,
                        size_t count, const struct lh_recorded **ret_event)
 {
@@ -271,7 +272,8 @@ static bool follow_all(struct lh_recording_judge *judge, const struct lh_recorde
                     (recording->recorders & lh_recording_bit(event->message.from)) != 0) {
                     const size_t send = find_send(recording, sent, count, event);
                     if (send >= at[event->message.from]) { // not sent yet, or never
-                        *ret_event = *ret_event == NULL ? event : *ret_event;
+                        if (!event->is_late && *ret_event == NULL)
+                            *ret_event = event;
                         break;
                     }
                 }

@@ -16,6 +16,7 @@ static const char help[] =
     "Reads what daemons recorded (record = FILE), one or more files, at best those of all nodes,\n"
     "and decides whether it is a behaviour of the protocol: the order of steps within each node,\n"
     "and every message received was sent. Names the first event that cannot be, and the rule.\n"
+    "Daemons may still be writing to them; of copies they must have ended before the first.\n"
     "\n"
     "Exit: 0 it is, 1 it is not, 64 usage, or a file that is no recording.\n";
 
@@ -25,11 +26,10 @@ static int check_files(int count, char **paths)
     const struct lh_recorded *event = NULL;
     char text[512] = "";
     int code = EXIT_ALLOWED;
-    for (int i = 0; i < count && code == EXIT_ALLOWED; i++) {
-        if (!lh_recording_read(&recording, paths[i], (uint32_t)i, text, sizeof text)) {
-            lh_check_say(stderr, "leasehold trace: %s", text);
-            code = EXIT_USAGE;
-        }
+    if (!lh_recording_read(&recording, (const char *const *)paths, (uint32_t)count, text,
+                           sizeof text)) {
+        lh_check_say(stderr, "leasehold trace: %s", text);
+        code = EXIT_USAGE;
     }
     if (code == EXIT_ALLOWED && recording.count == 0) {
         lh_check_say(stderr, "leasehold trace: %s: nothing is recorded there", paths[0]);

@@ -67,6 +67,7 @@ static struct lh_instant world_now(void *context)
 static void world_send(void *context, uint8_t to, struct lh_slice bytes)
 {
     struct daemon *daemon = context;
+    lh_record_flush(&daemon->record);
     lh_udp_send(&daemon->udp, to, lh_host_generation(lh_driver_host(daemon->driver)), bytes);
 }
 
@@ -115,10 +116,10 @@ static void world_trace(void *context, struct lh_instant now, const struct lh_tr
 
 static void flush(struct daemon *daemon)
 {
+    lh_record_flush(&daemon->record); // before anybody hears of it
     lh_driver_flush(daemon->driver);
     lh_clients_flush(&daemon->clients);
     lh_events_write(&daemon->events);
-    lh_record_flush(&daemon->record);
 }
 
 // A timer that wakes too early costs a turn, setting it anew costs a system call: it is left alone unless

@@ -9,6 +9,24 @@
 #include "node/log.h"
 #include "os/file.h"
 
+// Cuts off the line that a killed daemon had begun: what it was to tell never left the node.
+static void cut_off_unfinished(int file)
+{
+    static const char start[] = "{\"node\":";
+    char bytes[LH_RECORDER_LINE_MAX];
+    const off_t end = lseek(file, 0, SEEK_END);
+    const off_t from = end > (off_t)sizeof bytes ? end - (off_t)sizeof bytes : 0;
+    const ssize_t size = pread(file, bytes, sizeof bytes, from);
+    if (size <= 0)
+        return;
+    const char *newline = memrchr(bytes, '\n', (size_t)size);
+    const char *line = newline == NULL ? bytes : newline + 1;
+    const size_t left = (size_t)(bytes + size - line);
+    if (left > 0 && memcmp(line, start, left < strlen(start) ? left : strlen(start)) == 0 &&
+        ftruncate(file, from + (line - bytes)) != 0)
+        lh_log(LH_LOG_WARN, "record-unfinished", "reason=%s", strerror(errno));
+}
+
 bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
                     struct lh_error *error)
 {
@@ -16,9 +34,10 @@ bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
     if (path[0] == '\0')
         return true;
     const char *reason = NULL;
-    const int file = lh_file_open(path, O_WRONLY | O_CREAT | O_APPEND, &reason);
+    const int file = lh_file_open(path, O_RDWR | O_CREAT | O_APPEND, &reason);
     if (file < 0)
         return lh_error_set(error, "cannot open record = %s: %s; name another file", path, reason);
+    cut_off_unfinished(file);
     record->file = fdopen(file, "a");
     if (record->file != NULL)
         return true;

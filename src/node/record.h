@@ -20,8 +20,8 @@ void lh_record_event(struct lh_record *record, struct lh_instant now, const stru
 void lh_record_message(struct lh_record *record, struct lh_instant now,
                        const struct lh_trace *trace);
 
-// Hands what was recorded to the kernel, so that a killed daemon's recording is whole but for its
-// last turn.
+// Hands what was recorded to the kernel. To be called before anything leaves this node: then nobody
+// hears what a killed daemon's recording does not tell.
 void lh_record_flush(struct lh_record *record);
 void lh_record_close(struct lh_record *record);
 

@@ -3,7 +3,7 @@
 # Daemons that are killed or stopped: the lease of a dead owner is free once its TTL has passed and not before,
 # and a process that slept through its TTL activates nothing of what it finds in its queues.
 . "$(dirname "$0")/lib.sh"
-plan 28
+plan 31
 nets 3
 for n in 1 2 3; do records[n]=record=$dir/$n.record; done
 cluster 3 max-ttl=2s
@@ -67,6 +67,18 @@ signal 1 CONT
 check 'the attempt that slept is given up' eventually 5 eval '[ "$(counter_of 1 stalled)" -gt $stalled ]'
 wait $asker
 check 'nothing is granted from what waited in its queue' not grep -q '^granted$' "$dir/midway"
+
+# --- killed by the kernel as it records what it is about to say, once with nothing and once with half a line written ---
+# Its disk is not written meanwhile, and its log is shorter than that.
+killed_recording() { # BYTES
+    prlimit --pid "${pid[1]}" --fsize=$(($(stat -c %s "$dir/1.record") + $1)) &&
+        ! redis-cli -s "$dir/1.sock" LEASE ACQUIRE "unsaid$1" TTL 1s HOLDER me >"$dir/unsaid" 2>&1
+    wait "${pid[1]}"
+    [ $? = $((128 + $(kill -l XFSZ))) ] && start 1 && serving 1 2 3
+} 2>/dev/null
+check 'all serve again' serving 1 2 3
+check 'nobody hears what is not recorded' killed_recording 0
+check 'nor what is recorded in part' killed_recording 100
 
 check 'by the records, no name had two owners' only_one_owner
 check 'and every step was one of the protocol' is_behaviour

@@ -13,32 +13,28 @@ enum { FILES_MOST = 8, WHY_BYTES = 256 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static bool read_file(struct lh_recording *recording, uint32_t number, const uint8_t *bytes,
-                      size_t size)
+static bool read_files(struct lh_recording *recording, const uint8_t *bytes, size_t size)
 {
-    char path[64];
+    char names[FILES_MOST][64];
+    const char *paths[FILES_MOST];
+    int files[FILES_MOST];
     char why[WHY_BYTES] = "";
-    const int file = memfd_create("recording", MFD_CLOEXEC);
-    LH_ASSERT_EQ(write(file, bytes, size), size);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    const bool good = lh_recording_read(recording, path, number, why, sizeof why);
-    close(file);
+    uint32_t count = 0;
+    for (const uint8_t *at = bytes, *end = bytes + size; at < end && count < FILES_MOST; count++) {
+        const uint8_t *zero = memchr(at, 0, (size_t)(end - at));
+        const size_t length = (size_t)((zero == NULL ? end : zero) - at);
+        files[count] = memfd_create("recording", MFD_CLOEXEC);
+        LH_ASSERT_EQ(write(files[count], at, length), length);
+        snprintf(names[count], sizeof names[count], "/proc/self/fd/%d", files[count]);
+        paths[count] = names[count];
+        at = zero == NULL ? end : zero + 1;
+    }
+    const bool good = lh_recording_read(recording, paths, count, why, sizeof why);
+    for (uint32_t i = 0; i < count; i++)
+        close(files[i]);
     if (!good && why[0] == '\0')
         abort();
     return good;
-}
-
-static bool read_files(struct lh_recording *recording, const uint8_t *bytes, size_t size)
-{
-    uint32_t count = 0;
-    for (const uint8_t *at = bytes, *end = bytes + size; at < end && count < FILES_MOST;) {
-        const uint8_t *zero = memchr(at, 0, (size_t)(end - at));
-        const uint8_t *stop = zero == NULL ? end : zero;
-        if (!read_file(recording, count++, at, (size_t)(stop - at)))
-            return false;
-        at = zero == NULL ? end : zero + 1;
-    }
-    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

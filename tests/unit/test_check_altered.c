@@ -63,12 +63,13 @@ struct altered {
 
 static const char *path_of(unsigned file, bool own)
 {
-    static char path[512];
+    static char paths[FILES][512];
+    char *const path = paths[file];
     const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
     if (own)
-        snprintf(path, sizeof path, "tests/unit/recording/%u.record", file + 1);
+        snprintf(path, sizeof paths[file], "tests/unit/recording/%u.record", file + 1);
     else
-        snprintf(path, sizeof path, "%s/altered-%d-%u", directory, (int)getpid(), file);
+        snprintf(path, sizeof paths[file], "%s/altered-%d-%u", directory, (int)getpid(), file);
     return path;
 }
 
@@ -213,6 +214,7 @@ static struct altered alter(uint64_t *seed)
 static bool read_all(struct lh_recording *recording)
 {
     char error[512];
+    const char *paths[FILES];
     *recording = (struct lh_recording){0};
     for (unsigned f = 0; f < FILES; f++) {
         FILE *file = fopen(path_of(f, false), "w");
@@ -220,12 +222,12 @@ static bool read_all(struct lh_recording *recording)
         for (unsigned i = 0; i < counts[f]; i++)
             fputs(text[f][i], file);
         fclose(file);
-        const bool good = lh_recording_read(recording, path_of(f, false), f, error, sizeof error);
-        unlink(path_of(f, false));
-        if (!good)
-            return false;
+        paths[f] = path_of(f, false);
     }
-    return lh_recording_finish(recording);
+    const bool good = lh_recording_read(recording, paths, FILES, error, sizeof error);
+    for (unsigned f = 0; f < FILES; f++)
+        unlink(paths[f]);
+    return good && lh_recording_finish(recording);
 }
 
 static size_t number_of(const struct lh_recording *recording, unsigned file, unsigned line)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -114,7 +116,7 @@ static const char *judged(void)
         fprintf(file, "%s\n", lines[i]);
     fclose(file);
     why[0] = '\0';
-    if (lh_recording_read(&recording, path, 0, why, sizeof why)) {
+    if (lh_recording_read(&recording, &(const char *){path}, 1, why, sizeof why)) {
         assert_true(lh_recording_finish(&recording));
         const bool allowed = lh_recording_judge(&recording, &event, why);
         assert_int_equal(allowed, why[0] == '\0');
@@ -285,6 +287,69 @@ static void the_network_is_held_to_what_was_sent(void **state)
     expect("nobody has sent");
 }
 
+// Writes the lines from `from` on into a file.
+static void put(FILE *file, unsigned from, unsigned to)
+{
+    assert_non_null(file);
+    for (unsigned i = from; i < to; i++)
+        fprintf(file, "%s\n", lines[i]);
+    fclose(file);
+}
+
+// Node 1 records into a pipe, so that reading it waits; meanwhile `late` more lines of the others come.
+static const char *judged_growing(unsigned late)
+{
+    static char why[512];
+    enum { FIRST_OF_OTHERS = 13 };
+    const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
+    char pipe[512];
+    char others[512];
+    struct lh_recording recording = {0};
+    const struct lh_recorded *event;
+    snprintf(pipe, sizeof pipe, "%s/pipe-%d", directory, (int)getpid());
+    snprintf(others, sizeof others, "%s/others-%d", directory, (int)getpid());
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    put(fopen(others, "w"), FIRST_OF_OTHERS, count - late);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        FILE *file = fopen(pipe, "w"); // waits for the reader
+        put(fopen(others, "a"), count - late, count);
+        put(file, 0, FIRST_OF_OTHERS);
+        _exit(0);
+    }
+    why[0] = '\0';
+    assert_true(lh_recording_read(&recording, (const char *[]){pipe, others}, 2, why, sizeof why));
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    assert_int_equal(recording.count, count);
+    assert_true(lh_recording_finish(&recording));
+    assert_int_equal(lh_recording_judge(&recording, &event, why), why[0] == '\0');
+    lh_recording_close(&recording);
+    unlink(pipe);
+    unlink(others);
+    return why;
+}
+
+// What is received after node 1's file was read may have been sent after that, too.
+static void files_may_grow_while_they_are_read(void **state)
+{
+    (void)state;
+    static const char *const heard[] = {
+        AT(3, 6, 80) "\"receive\",\"from\":1,\"kind\":\"prepare\"," KEY ",\"ballot\":196865," TTL
+                     "}",
+        AT(3, 7, 80) "\"send\",\"to\":1,\"kind\":\"promise\"," KEY
+                     ",\"ballot\":196865,\"reported\":65793,\"exclusion_ns\":991}",
+    };
+    tell();
+    snprintf(lines[count++], SIZE, "%s", heard[0]);
+    snprintf(lines[count++], SIZE, "%s", heard[1]);
+    assert_string_equal(judged_growing(0), "a message that nobody has sent before");
+    assert_string_equal(judged_growing(1), "a message that nobody has sent before");
+    assert_string_equal(judged_growing(2), "");
+    edit(24, "196865", "131329"); // but that node is held to its rules
+    assert_string_equal(judged_growing(2), "an answer to nothing that was received");
+    tell();
+}
+
 static void lines_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -338,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_lease_that_ended_in_a_restart_is_told_or_not),
         cmocka_unit_test(the_acceptor_is_held_to_its_rules),
         cmocka_unit_test(the_network_is_held_to_what_was_sent),
+        cmocka_unit_test(files_may_grow_while_they_are_read),
         cmocka_unit_test(lines_that_are_none_are_refused),
         cmocka_unit_test(the_command_wants_files),
     };
