@@ -3,11 +3,14 @@
 // rules turns up exactly where it can. Then that the comparison can fail: with any one rule of the
 // model weakened it finds the step at which the code does not follow. Planted bugs in the code
 // itself are tests/planted's, which runs this program with --small.
+//
+//     test_conform --random SEED COUNT    so many configurations drawn from SEED on, nothing else
 // run-tests: timeout 300
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/prng.h"
 #include "check/rows.h"
 
 enum {
@@ -131,13 +134,15 @@ static bool set_constants(struct lh_check_config *config, const char *constants,
     return true;
 }
 
-// Searches with comparison. Returns false if it could not even begin.
-static bool search(const struct lh_check_config *config, struct lh_search_result *ret_result,
-                   char *ret_error)
+// Searches with comparison, for `seconds` at most if not 0. Returns false if it could not even begin.
+static bool search(const struct lh_check_config *config, uint32_t seconds,
+                   struct lh_search_result *ret_result, char *ret_error)
 {
     struct lh_model model;
-    const struct lh_search_options options = {
-        .threads = 1, .memory_bytes = UINT64_C(1) << 31, .conform = true};
+    const struct lh_search_options options = {.threads = 1,
+                                              .memory_bytes = UINT64_C(1) << 31,
+                                              .time_limit_seconds = seconds,
+                                              .conform = true};
     if (!lh_check_config_validate(config, ret_error) || !lh_conform_possible(config, ret_error))
         return false;
     if (!lh_model_open(&model, config)) {
@@ -172,7 +177,7 @@ static void must_conform(const struct conforming *given)
                  given->constants);
     }
     if ((given->row == NULL && !set_constants(&config, given->constants, why)) ||
-        !search(&config, &result, why)) {
+        !search(&config, 0, &result, why)) {
         tap(false, name, why);
         return;
     }
@@ -195,7 +200,7 @@ static void must_not_conform(const struct weakened *given)
              lh_check_module_name(given->module), given->rule);
     lh_check_config_default(&config, given->module);
     if (!set_constants(&config, given->constants, why) ||
-        !lh_check_config_weaken(&config, given->rule, why) || !search(&config, &result, why)) {
+        !lh_check_config_weaken(&config, given->rule, why) || !search(&config, 0, &result, why)) {
         tap(false, name, why);
         return;
     }
@@ -206,8 +211,103 @@ static void must_not_conform(const struct weakened *given)
         name, why);
 }
 
+// What a configuration may say, and of what: half of a set is drawn, in any mixture.
+static const char *const drawn[LH_CHECK_MODULES][32] = {
+    [LH_CHECK_LEASE] =
+        {
+            "Proposers=1 Proposers=2 Proposers=3",
+            "Acceptors=1 Acceptors=2 Acceptors=3 Acceptors=4",
+            "Ballots=1 Ballots=2 Ballots=3",
+            "MaxTime=0 MaxTime=1 MaxTime=2 MaxTime=3",
+            "ProposerDuration=1 ProposerDuration=2 ProposerDuration=3",
+            "AcceptorDuration=1 AcceptorDuration=2 AcceptorDuration=3",
+            "Quarantine=0 Quarantine=1 Quarantine=2 Quarantine=3",
+            "MaxNetwork=2 MaxNetwork=3 MaxNetwork=4",
+            "AllowCrash=true",
+            "AllowRelease=true",
+            "AllowDrop=true",
+            "AllowRenewal=true",
+            "AllowAbandon=true",
+            "AllowRedeliver=true",
+            "CrashDropsIncoming=true",
+            "RefuseLiveOverwrite=true",
+            "CrashableAcceptors=1",
+        },
+    [LH_CHECK_CLOSED] =
+        {
+            "Proposers=1 Proposers=2 Proposers=3",
+            "Acceptors=1 Acceptors=2 Acceptors=3",
+            "Ballots=1 Ballots=2 Ballots=3",
+            "Quarantine=1 Quarantine=2 Quarantine=3",
+            "ProposerDurations=1 ProposerDurations=2 ProposerDurations=1,2 ProposerDurations=1,3",
+            "OneRoundRenewal=1 OneRoundRenewal=2",
+            "AllowCrash=false",
+            "AllowRelease=false",
+            "AllowRenewal=false",
+            "AllowAbandon=false",
+            "IdleForget=true",
+            "PromiseFloor=true",
+            "CleanRestart=true",
+            "Ceiling=true",
+            "ClientOutlives=true",
+            "AllowReplace=true",
+            "AbandonRelease=true",
+            "KeepDead=true",
+            "Prompt=true",
+        },
+};
+
+// One of the words, or none.
+static void draw(struct lh_prng *prng, const char *words, char constants[static 512])
+{
+    char text[128];
+    char *rest = NULL;
+    unsigned count = 0;
+    const char *chosen = NULL;
+    snprintf(text, sizeof text, "%s", words);
+    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
+        if (lh_prng_below(prng, ++count) == 0)
+            chosen = word;
+    if (count == 1 && lh_prng_below(prng, 2) == 0)
+        return;
+    strcat(strcat(constants, chosen), " ");
+}
+
+// Of any configuration as much as a second allows. That two own a lease, or a token falls, may be
+// its constants' fault; that the code departs may not.
+static void random_must_conform(uint64_t seed)
+{
+    struct lh_prng prng;
+    struct lh_check_config config;
+    struct lh_search_result result;
+    char constants[512];
+    char why[2 * LH_CHECK_ERROR_SIZE] = "";
+    lh_prng_seed_number(&prng, seed);
+    do {
+        const enum lh_check_module module =
+            lh_prng_below(&prng, 2) == 0 ? LH_CHECK_LEASE : LH_CHECK_CLOSED;
+        lh_check_config_default(&config, module);
+        constants[0] = '\0';
+        for (unsigned i = 0; drawn[module][i] != NULL; i++)
+            draw(&prng, drawn[module][i], constants);
+    } while (!set_constants(&config, constants, why) || !search(&config, 1, &result, why));
+    char name[600];
+    snprintf(name, sizeof name, "random %llu: %s %s", (unsigned long long)seed,
+             lh_check_module_name(config.module), constants);
+    snprintf(why, sizeof why, "after %llu states: %s%s", (unsigned long long)result.distinct,
+             result.fault, result.reason);
+    tap(result.invariant != LH_INV_CONFORMANCE && result.conform.steps != 0, name, why);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "--random") == 0) {
+        const uint64_t seed = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
+        for (uint64_t i = 0; i < count; i++)
+            random_must_conform(seed + i);
+        printf("1..%u\n", number);
+        return failed;
+    }
     const bool small = argc > 1 && strcmp(argv[1], "--small") == 0;
     for (size_t i = 0; i < sizeof conforming / sizeof conforming[0]; i++) {
         if (small && failed)
@@ -217,6 +317,8 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof weakened / sizeof weakened[0] && !small; i++)
         must_not_conform(&weakened[i]);
+    for (uint64_t seed = 1; seed <= 30 && !small; seed++)
+        random_must_conform(seed);
     printf("1..%u\n", number);
     return failed;
 }
