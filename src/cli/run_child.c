@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/run_terminal.h"
 
 #define REAP_MOST 64 // at one look: the schedule must have its turn, and the next is soon
 
@@ -18,7 +19,8 @@ bool lh_child_start(struct lh_guardian_plan *plan, struct lh_child *child, struc
 {
     int channel[2];
     *child = (struct lh_child){.channel = -1, .family = {.cgroup = &child->cgroup}};
-    plan->terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    plan->terminal = lh_terminal_is_ours_alone();
+    plan->group = getpgrp();
     plan->cgroup = &child->cgroup;
     child->terminal = plan->terminal;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -72,6 +74,7 @@ void lh_child_end(struct lh_child *child, struct lh_run_schedule schedule)
 static void take_report(struct lh_child *child, const struct lh_guardian_report *report)
 {
     child->lost = child->lost || report->lost;
+    child->terminal = child->terminal || report->terminal;
     switch (report->kind) {
     case LH_GUARDIAN_STARTED:
         child->pid = report->pid;
@@ -82,6 +85,7 @@ static void take_report(struct lh_child *child, const struct lh_guardian_report 
         child->gone = true;
         break;
     case LH_GUARDIAN_DENIED: child->denied = report->pid; break;
+    case LH_GUARDIAN_TERMINAL: break;
     case LH_GUARDIAN_ENDED:
         child->ended = true;
         child->exit_code = report->number;
@@ -158,7 +162,7 @@ void lh_child_start_hook(struct lh_child *child, const char *hook, const struct 
 void lh_child_close(struct lh_child *child)
 {
     if (child->terminal)
-        tcsetpgrp(STDIN_FILENO, getpgrp());
+        lh_terminal_take_back();
     child->terminal = false;
     if (child->channel >= 0)
         close(child->channel);

@@ -26,13 +26,13 @@ struct lh_child {
     bool guardian_lost; // the guardian is gone before that
     bool replaced;      // because we killed it: it did nothing any more
     pid_t denied;       // a process that cannot be signalled: another user's
-    bool terminal;      // the command was made the terminal's foreground group
+    bool terminal;      // the command has been the terminal's foreground group
     struct lh_cgroup cgroup;
     struct lh_family family;
 };
 
-// Starts a guardian, which starts the command; plan->terminal and plan->cgroup are set here. `child`
-// stays where it is until it is closed. The caller is
+// Starts a guardian, which starts the command; plan->terminal, group and cgroup are set here.
+// `child` stays where it is until it is closed. The caller is
 // single-threaded. What became of it is seen by looking.
 bool lh_child_start(struct lh_guardian_plan *plan, struct lh_child *child, struct lh_error *error);
 
@@ -52,7 +52,7 @@ void lh_child_look(struct lh_child *child);
 void lh_child_start_hook(struct lh_child *child, const char *hook, const struct lh_holding *lease,
                          const struct lh_inherited *inherited);
 
-// Takes the terminal back, closes the channel, and removes the control group if all has ended.
+// Takes the terminal back unless a living group has it, closes the channel, and removes the control group if all has ended.
 void lh_child_close(struct lh_child *child);
 
 #endif

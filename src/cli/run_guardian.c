@@ -17,6 +17,7 @@
 
 #include "cli/exit.h"
 #include "cli/run_family.h"
+#include "cli/run_terminal.h"
 #include "os/clock.h"
 #include "os/warn.h"
 
@@ -25,6 +26,8 @@
 #define KILL_AGAIN_MOST_NS (200 * LH_NS_PER_MS)
 #define REAP_MOST 64 // in one turn
 #define SLICE_NS 100000
+#define CONTINUE_AFTER_MS 50  // the terminal stops one of a group after the other
+#define TERMINAL_AGAIN_MS 200 // between looks for a terminal: nothing tells when a shell gives it
 
 struct guardian {
     const struct lh_guardian_plan *plan;
@@ -34,13 +37,16 @@ struct guardian {
     int signal_fd;
     int timer_fd;
     pid_t command;
-    bool ended;      // the command was reaped
-    bool ending;     // SIGTERM was sent, by ourselves
-    bool lost;       // because of the lease
-    bool denied;     // it was said that something cannot be signalled
-    bool more_ended; // there was no time to reap them all
-    bool childless;  // everything has ended
+    bool ended;          // the command was reaped
+    bool ending;         // SIGTERM was sent, by ourselves
+    bool lost;           // because of the lease
+    bool denied;         // it was said that something cannot be signalled
+    bool more_ended;     // there was no time to reap them all
+    bool childless;      // everything has ended
+    bool terminal;       // the command has been the foreground group
+    bool wants_terminal; // and is stopped until it is again
     struct lh_instant kill_at;
+    struct lh_instant continue_at; // the command, which Ctrl-Z stopped
     struct lh_duration kill_again;
 };
 
@@ -49,6 +55,7 @@ struct guardian {
 static void report(struct guardian *guardian, struct lh_guardian_report report)
 {
     report.lost = guardian->lost;
+    report.terminal = guardian->terminal;
     if (guardian->channel >= 0)
         send(guardian->channel, &report, sizeof report, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -85,6 +92,8 @@ static void pass_on(struct guardian *guardian, int signal)
     denied = (kill(command, left ? signal : 0) != 0 && errno == EPERM) || denied;
     if (denied)
         tell_denied(guardian, command);
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
+        kill(left ? command : -command, SIGCONT); // stopped, it would not hear it
 }
 
 // Asks all to end, once, and sets when they are killed. An end that was begun is never put off.
@@ -99,6 +108,7 @@ static void begin_end(struct guardian *guardian)
     guardian->ending = true;
     guardian->kill_at = latest;
     signal_family(guardian, SIGTERM);
+    signal_family(guardian, SIGCONT); // what is stopped would not hear it
 }
 
 static void lose(struct guardian *guardian)
@@ -144,8 +154,35 @@ static void take_orders(struct guardian *guardian)
     }
 }
 
-// A command that the terminal stopped is continued: a lease goes on, so what it protects does. Where
-// children end as fast as they are reaped, the schedule must have its turn.
+static void undo_stop(struct guardian *guardian)
+{
+    if (lh_before(lh_clock_now(), guardian->continue_at))
+        return;
+    guardian->continue_at = LH_NEVER;
+    pass_on(guardian, SIGCONT);
+}
+
+static void seek_terminal(struct guardian *guardian)
+{
+    if (!guardian->wants_terminal || guardian->ended ||
+        !lh_terminal_lend(guardian->plan->group, guardian->command))
+        return;
+    guardian->wants_terminal = false;
+    guardian->terminal = true;
+    pass_on(guardian, SIGCONT);
+    report(guardian, (struct lh_guardian_report){.kind = LH_GUARDIAN_TERMINAL});
+}
+
+// A command that the terminal stopped is continued: a lease goes on, so what it protects does.
+static void was_stopped(struct guardian *guardian, int signal)
+{
+    if (signal == SIGTTIN || signal == SIGTTOU)
+        guardian->wants_terminal = true;
+    else if (signal == SIGTSTP && guardian->terminal)
+        guardian->continue_at = lh_after(lh_clock_now(), lh_ms(CONTINUE_AFTER_MS));
+}
+
+// Where children end as fast as they are reaped, the schedule must have its turn.
 static void reap(struct guardian *guardian)
 {
     struct signalfd_siginfo info;
@@ -155,8 +192,7 @@ static void reap(struct guardian *guardian)
         ;
     for (int i = 0; i < REAP_MOST && (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0; i++) {
         if (WIFSTOPPED(status)) {
-            if (WSTOPSIG(status) != SIGSTOP && guardian->plan->terminal)
-                pass_on(guardian, SIGCONT);
+            was_stopped(guardian, WSTOPSIG(status));
         } else if (pid == guardian->command) {
             guardian->ended = true;
             report(guardian, (struct lh_guardian_report){
@@ -187,6 +223,7 @@ static void apply_schedule(struct guardian *guardian)
 static void wait_for_event(struct guardian *guardian)
 {
     struct lh_instant wake = guardian->ending ? guardian->kill_at : guardian->schedule.terminate;
+    wake = lh_earlier(wake, guardian->continue_at);
     int64_t wake_ns = wake.ns > 0 ? wake.ns : 1; // 0 would disarm
     struct itimerspec when = {
         .it_value = {.tv_sec = wake_ns / LH_NS_PER_S, .tv_nsec = wake_ns % LH_NS_PER_S}};
@@ -196,7 +233,8 @@ static void wait_for_event(struct guardian *guardian)
         {.fd = guardian->timer_fd, .events = POLLIN},
     };
     timerfd_settime(guardian->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-    poll(wanted, 3, guardian->more_ended ? 0 : -1);
+    int again_ms = guardian->wants_terminal ? TERMINAL_AGAIN_MS : -1;
+    poll(wanted, 3, guardian->more_ended ? 0 : again_ms);
 }
 
 // The wrapper's connection would otherwise live on in us, and pipes whose readers wait for the end
@@ -282,6 +320,8 @@ _Noreturn void lh_guardian_main(const struct lh_guardian_plan *plan, int channel
         .schedule = plan->schedule,
         .channel = channel,
         .family = {.cgroup = plan->cgroup},
+        .terminal = plan->terminal,
+        .continue_at = LH_NEVER,
         .kill_again = {KILL_AGAIN_FIRST_NS},
     };
     if (!start(&guardian)) {
@@ -299,6 +339,8 @@ _Noreturn void lh_guardian_main(const struct lh_guardian_plan *plan, int channel
         if (guardian.childless)
             break;
         apply_schedule(&guardian);
+        undo_stop(&guardian);
+        seek_terminal(&guardian);
         wait_for_event(&guardian);
     }
     plan->cgroup->join = -1; // was closed with the others

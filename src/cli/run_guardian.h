@@ -40,7 +40,8 @@ struct lh_guardian_plan {
     const char *on_lost;      // NULL: no hook
     int pulse_fd;             // for the command to pulse; -1: none
     struct lh_cgroup *cgroup; // the command's
-    bool terminal;            // the command becomes the terminal's foreground group
+    bool terminal;            // the command becomes the terminal's foreground group at its start
+    pid_t group;              // the wrapper's, which may have it
 };
 
 enum lh_guardian_order_kind {
@@ -59,6 +60,7 @@ enum lh_guardian_report_kind {
     LH_GUARDIAN_STARTED,     // `pid` is the command's
     LH_GUARDIAN_NOT_STARTED, // `number` is errno
     LH_GUARDIAN_DENIED,      // process `pid` is another user's by now and cannot be signalled
+    LH_GUARDIAN_TERMINAL,    // the command has the terminal now
     LH_GUARDIAN_ENDED,       // the command has, with code `number`
     LH_GUARDIAN_GONE,        // and everything else that it started
 };
@@ -67,7 +69,8 @@ struct lh_guardian_report {
     enum lh_guardian_report_kind kind;
     pid_t pid;
     int number;
-    bool lost; // the command was being ended because of the lease
+    bool lost;     // the command was being ended because of the lease
+    bool terminal; // the command has been the terminal's foreground group
 };
 
 // The guardian's whole life, in a process forked for it; `channel` is its end of a pair of
