@@ -9,7 +9,7 @@
 #include "os/clock.h"
 
 #define LOOK_UP_EVERY_MS 5000
-#define BATCHES_MAX 32 // in a turn, so that clients have theirs
+#define TAKE_US 500 // in a turn, so that clients have theirs
 
 static void format_source(const struct sockaddr *from, char *out, size_t capacity)
 {
@@ -87,7 +87,8 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct lh_udp *udp = poll->data;
     (void)events;
-    for (unsigned i = 0; i < BATCHES_MAX && take_batch(udp); i++)
+    struct lh_instant end = lh_after(lh_clock_now(), (struct lh_duration){TAKE_US * LH_NS_PER_US});
+    while (take_batch(udp) && lh_before(lh_clock_now(), end))
         continue;
     if (status < 0) // libuv ceases at an error of the socket; receiving took it away
         uv_poll_start(poll, UV_READABLE, on_readable);
