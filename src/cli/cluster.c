@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -196,15 +195,15 @@ static bool write_config(const struct lh_cluster *cluster, const struct lh_clust
     FILE *file = fopen(node->config, "we");
     if (file == NULL)
         return lh_error_set(error, "cannot write %s: %s", node->config, strerror(errno));
-    fprintf(file, "node = %d\n", node->id);
-    fprintf(file, "data-dir = %s/data%d\n", cluster->directory, node->id);
+    fprintf(file, "node = %d\n", node->daemon.id);
+    fprintf(file, "data-dir = %s/data%d\n", cluster->directory, node->daemon.id);
     fprintf(file, "keyring = %s/keyring\n", cluster->directory);
     fprintf(file, "socket = %s\n", node->socket);
     fprintf(file, "client-listen = 127.0.0.1:%u\n", (unsigned)node->client_port);
     fprintf(file, "max-ttl = %s\n", max_ttl);
     fprintf(file, "max-leases = 10000\n");
     for (int i = 0; i < cluster->count; i++)
-        fprintf(file, "[node %d]\naddress = 127.0.0.1:%u\n", cluster->nodes[i].id,
+        fprintf(file, "[node %d]\naddress = 127.0.0.1:%u\n", cluster->nodes[i].daemon.id,
                 (unsigned)cluster->nodes[i].peer_port);
     bool good = !ferror(file);
     good = fclose(file) == 0 && good;
@@ -221,7 +220,7 @@ static bool write_files(struct lh_cluster *cluster, const char *max_ttl, struct 
     bool good = lh_keyring_create(path, &keyring, error);
     lh_keyring_wipe(&keyring);
     for (int i = 0; i < cluster->count && good; i++) {
-        snprintf(path, sizeof path, "%s/data%d", cluster->directory, cluster->nodes[i].id);
+        snprintf(path, sizeof path, "%s/data%d", cluster->directory, cluster->nodes[i].daemon.id);
         if (mkdir(path, 0700) != 0)
             good = lh_error_set(error, "cannot make the directory %s: %s", path, strerror(errno));
         good = good && write_config(cluster, &cluster->nodes[i], max_ttl, error);
@@ -302,8 +301,8 @@ bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
     cluster->count = count;
     cluster->alive_fd = -1;
     for (int i = 0; i < count; i++) {
-        cluster->nodes[i].id = i + 1;
-        cluster->nodes[i].log_fd = -1;
+        cluster->nodes[i].daemon.id = i + 1;
+        cluster->nodes[i].daemon.output = -1;
     }
     if (!lh_cluster_find_program("leaseholdd", cluster->daemon, sizeof cluster->daemon, error) ||
         !make_directory(cluster, directory, error)) {
@@ -312,8 +311,10 @@ bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
     }
     for (int i = 0; i < count; i++) {
         struct lh_cluster_node *node = &cluster->nodes[i];
-        snprintf(node->socket, sizeof node->socket, "%s/%d.sock", cluster->directory, node->id);
-        snprintf(node->config, sizeof node->config, "%s/%d.conf", cluster->directory, node->id);
+        snprintf(node->socket, sizeof node->socket, "%s/%d.sock", cluster->directory,
+                 node->daemon.id);
+        snprintf(node->config, sizeof node->config, "%s/%d.conf", cluster->directory,
+                 node->daemon.id);
     }
     if (start_sweeper(cluster, error) && loopback_is_up(error) && choose_ports(cluster, error) &&
         write_files(cluster, max_ttl, error))
@@ -324,54 +325,30 @@ bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
 
 // --- processes ---
 
-static _Noreturn void become_daemon(const struct lh_cluster *cluster,
-                                    const struct lh_cluster_node *node, int log, pid_t parent)
+struct daemon {
+    const char *program, *config;
+};
+
+static void become_daemon(const void *context)
 {
-    sigset_t none;
-    sigemptyset(&none);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    setpgid(0, 0); // Ctrl-C is for us; we end them in order
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
+    const struct daemon *daemon = context;
     unsetenv("NOTIFY_SOCKET");
-    execl(cluster->daemon, cluster->daemon, "--config", node->config, (char *)NULL);
-    fprintf(stderr, "cannot execute %s: %s\n", cluster->daemon, strerror(errno));
+    execl(daemon->program, daemon->program, "--config", daemon->config, (char *)NULL);
+    fprintf(stderr, "cannot execute %s: %s\n", daemon->program, strerror(errno));
     fflush(stderr);
-    _exit(127);
 }
 
 bool lh_cluster_start(struct lh_cluster *cluster, struct lh_cluster_node *node,
                       struct lh_error *error)
 {
-    int pipe_fds[2];
-    pid_t parent = getpid();
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
-        return lh_error_set(error, "cannot make a pipe: %s", strerror(errno));
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0)
-        become_daemon(cluster, node, pipe_fds[1], parent);
-    close(pipe_fds[1]);
-    if (pid < 0) {
-        close(pipe_fds[0]);
-        return lh_error_set(error, "cannot start a process: %s", strerror(errno));
-    }
-    if (node->log_fd >= 0)
-        close(node->log_fd);
-    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-    node->log_fd = pipe_fds[0];
-    node->line_size = 0;
-    node->pid = pid;
-    return true;
+    const struct daemon daemon = {cluster->daemon, node->config};
+    return lh_process_start(&node->daemon, SIGKILL, become_daemon, &daemon, error);
 }
 
 void lh_cluster_signal(struct lh_cluster_node *node, int signal)
 {
-    if (node->pid > 0)
-        kill(node->pid, signal);
+    if (node->daemon.pid > 0)
+        kill(node->daemon.pid, signal);
 }
 
 int lh_cluster_open_signals(struct lh_error *error)
@@ -391,37 +368,10 @@ int lh_cluster_open_signals(struct lh_error *error)
 
 bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status)
 {
-    if (node->pid == 0 || waitpid(node->pid, ret_status, WNOHANG) != node->pid)
+    if (node->daemon.pid == 0 || waitpid(node->daemon.pid, ret_status, WNOHANG) != node->daemon.pid)
         return false;
-    node->pid = 0;
+    node->daemon.pid = 0;
     return true;
-}
-
-void lh_cluster_read_log(struct lh_cluster_node *node, void *context,
-                         void (*line)(void *context, const struct lh_cluster_node *node,
-                                      const char *text))
-{
-    char buffer[4096];
-    for (ssize_t size; node->log_fd >= 0;) {
-        size = read(node->log_fd, buffer, sizeof buffer);
-        if (size < 0)
-            return; // nothing now
-        if (size == 0) {
-            close(node->log_fd);
-            node->log_fd = -1;
-            return;
-        }
-        for (ssize_t i = 0; i < size; i++) {
-            if (buffer[i] != '\n') {
-                if (node->line_size < sizeof node->line - 1)
-                    node->line[node->line_size++] = buffer[i];
-                continue;
-            }
-            node->line[node->line_size] = '\0';
-            node->line_size = 0;
-            line(context, node, node->line);
-        }
-    }
 }
 
 bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration timeout,
@@ -449,10 +399,10 @@ bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration tim
 
 // --- the end ---
 
-static void ignore_line(void *context, const struct lh_cluster_node *node, const char *text)
+static void ignore_line(void *context, int id, const char *text)
 {
     (void)context;
-    (void)node;
+    (void)id;
     (void)text;
 }
 
@@ -461,9 +411,9 @@ static bool all_ended(struct lh_cluster *cluster)
     bool ended = true;
     for (int i = 0; i < cluster->count; i++) {
         int status;
-        lh_cluster_read_log(&cluster->nodes[i], NULL, ignore_line); // a full pipe would block it
+        lh_process_read(&cluster->nodes[i].daemon, ignore_line, NULL); // a full pipe would block it
         lh_cluster_reap(&cluster->nodes[i], &status);
-        ended = ended && cluster->nodes[i].pid == 0;
+        ended = ended && cluster->nodes[i].daemon.pid == 0;
     }
     return ended;
 }
@@ -483,11 +433,8 @@ void lh_cluster_close(struct lh_cluster *cluster)
 {
     end_all(cluster, SIGTERM, (struct lh_duration){STOP_PATIENCE_NS});
     end_all(cluster, SIGKILL, (struct lh_duration){STOP_PATIENCE_NS});
-    for (int i = 0; i < cluster->count; i++) {
-        if (cluster->nodes[i].log_fd >= 0)
-            close(cluster->nodes[i].log_fd);
-        cluster->nodes[i].log_fd = -1;
-    }
+    for (int i = 0; i < cluster->count; i++)
+        lh_process_ignore(&cluster->nodes[i].daemon);
     end_sweeper(cluster);
     if (cluster->directory[0] != '\0')
         remove_files(cluster);

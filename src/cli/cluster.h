@@ -13,17 +13,13 @@
 #include <sys/types.h>
 
 #include "base/time.h"
-#include "os/error.h"
+#include "cli/process.h"
 
 #define LH_CLUSTER_NODES_MOST 7
 #define LH_CLUSTER_PATH_BYTES 96 // a socket's path must fit in 108 bytes
 
 struct lh_cluster_node {
-    int id;         // 1..
-    pid_t pid;      // 0: not running
-    int log_fd;     // what the daemon writes, non-blocking; -1: none
-    char line[512]; // the beginning of a log line
-    size_t line_size;
+    struct lh_process daemon; // its id is the node's, from 1 on
     uint16_t peer_port;
     uint16_t client_port;
     char socket[LH_CLUSTER_PATH_BYTES + 16];
@@ -46,7 +42,6 @@ struct lh_cluster {
 bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
                      struct lh_cluster *ret_cluster, struct lh_error *error);
 
-// Starts a node's daemon, whose output comes through node->log_fd.
 bool lh_cluster_start(struct lh_cluster *cluster, struct lh_cluster_node *node,
                       struct lh_error *error);
 
@@ -55,11 +50,6 @@ void lh_cluster_signal(struct lh_cluster_node *node, int signal);
 
 // Takes note of a daemon that has ended. Returns true, once, with its wait status.
 bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status);
-
-// Reads what the daemon wrote and calls `line` for each whole line, without its newline.
-void lh_cluster_read_log(struct lh_cluster_node *node, void *context,
-                         void (*line)(void *context, const struct lh_cluster_node *node,
-                                      const char *text));
 
 // What a node says of itself: its state ("joining", "quarantine", "serving") and what is left of a
 // quarantine. False if it does not answer within `timeout`. Blocks.

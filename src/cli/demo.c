@@ -81,7 +81,7 @@ static bool node_serves(struct lh_demo_stage *stage, int node)
 static bool all_serve(struct lh_demo_stage *stage)
 {
     for (int i = 0; i < LH_DEMO_NODES; i++)
-        if (stage->cluster.nodes[i].pid == 0 || !node_serves(stage, i))
+        if (stage->cluster.nodes[i].daemon.pid == 0 || !node_serves(stage, i))
             return false;
     return true;
 }
@@ -99,7 +99,7 @@ static bool somebody_holds(struct lh_demo_stage *stage)
 static bool victim_ended(struct lh_demo_stage *stage)
 {
     const struct lh_demo_wrapper *wrapper = &stage->wrappers[demo_of(stage)->victim];
-    return wrapper->pid == 0 || !lh_before(wrapper->ended_at, demo_of(stage)->fault);
+    return wrapper->process.pid == 0 || !lh_before(wrapper->ended_at, demo_of(stage)->fault);
 }
 
 // Waits for another holder after a fault and says how long it took.

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,63 +21,42 @@
 
 // --- wrappers ---
 
-static _Noreturn void become_wrapper(const struct lh_demo_stage *stage, int node, int output,
-                                     pid_t parent)
+struct wrapper {
+    const struct lh_demo_stage *stage;
+    int node;
+};
+
+static void become_wrapper(const void *context)
 {
+    const struct wrapper *wrapper = context;
+    const struct lh_demo_stage *stage = wrapper->stage;
     char endpoint[160];
-    sigset_t none;
-    sigemptyset(&none);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        _exit(LH_EXIT_INTERNAL);
-    setpgid(0, 0);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    snprintf(endpoint, sizeof endpoint, "unix:%s", stage->cluster.nodes[node].socket);
+    snprintf(endpoint, sizeof endpoint, "unix:%s", stage->cluster.nodes[wrapper->node].socket);
     execl(stage->self, "leasehold", "run", "demo", "--ttl", stage->ttl, "--connect", endpoint, "--",
           stage->self, "demo-beat", stage->beats_path, (char *)NULL);
-    _exit(LH_EXIT_NOT_FOUND);
 }
 
 static bool start_wrapper(struct lh_demo_stage *stage, int node, struct lh_error *error)
 {
-    struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
-    int pipe_fds[2];
-    pid_t parent = getpid();
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
-        return lh_error_set(error, "cannot make a pipe: %s", strerror(errno));
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0)
-        become_wrapper(stage, node, pipe_fds[1], parent);
-    close(pipe_fds[1]);
-    if (pid < 0) {
-        close(pipe_fds[0]);
-        return lh_error_set(error, "cannot start a process: %s", strerror(errno));
-    }
-    if (wrapper->output >= 0)
-        close(wrapper->output);
-    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-    wrapper->output = pipe_fds[0];
-    wrapper->line_size = 0;
-    wrapper->pid = pid;
-    return true;
+    const struct wrapper wrapper = {stage, node};
+    return lh_process_start(&stage->wrappers[node].process, SIGTERM, become_wrapper, &wrapper,
+                            error);
 }
 
 bool lh_demo_start_wrappers(struct lh_demo_stage *stage, struct lh_error *error)
 {
     for (int i = 0; i < LH_DEMO_NODES; i++)
-        if (stage->wrappers[i].pid == 0 && stage->cluster.nodes[i].pid != 0 &&
+        if (stage->wrappers[i].process.pid == 0 && stage->cluster.nodes[i].daemon.pid != 0 &&
             !start_wrapper(stage, i, error))
             return false;
     return true;
 }
 
-static void take_wrapper_line(struct lh_demo_stage *stage, int node, const char *line)
+static void take_wrapper_line(void *context, int node, const char *line)
 {
+    struct lh_demo_stage *stage = context;
     static const char prefix[] = "leasehold run: ";
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     if (strncmp(line, "pid ", 4) == 0) { // demo-beat: pid N token N
@@ -93,36 +71,15 @@ static void take_wrapper_line(struct lh_demo_stage *stage, int node, const char 
     lh_timeline_event(&stage->timeline, lh_clock_now(), "wrapper %d says: %s", node + 1, line);
 }
 
-static void read_wrapper(struct lh_demo_stage *stage, int node)
-{
-    struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
-    char byte;
-    while (wrapper->output >= 0) {
-        ssize_t size = read(wrapper->output, &byte, 1);
-        if (size < 0)
-            return;
-        if (size == 0) {
-            close(wrapper->output);
-            wrapper->output = -1;
-        } else if (byte != '\n') {
-            if (wrapper->line_size < sizeof wrapper->line - 1)
-                wrapper->line[wrapper->line_size++] = byte;
-        } else {
-            wrapper->line[wrapper->line_size] = '\0';
-            wrapper->line_size = 0;
-            take_wrapper_line(stage, node, wrapper->line);
-        }
-    }
-}
-
 static void reap_wrapper(struct lh_demo_stage *stage, int node)
 {
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     int status;
-    if (wrapper->pid == 0 || waitpid(wrapper->pid, &status, WNOHANG) != wrapper->pid)
+    if (wrapper->process.pid == 0 ||
+        waitpid(wrapper->process.pid, &status, WNOHANG) != wrapper->process.pid)
         return;
-    read_wrapper(stage, node);
-    wrapper->pid = 0;
+    lh_process_read(&wrapper->process, take_wrapper_line, stage);
+    wrapper->process.pid = 0;
     wrapper->ended_at = lh_clock_now();
     wrapper->last_code =
         WIFEXITED(status) ? WEXITSTATUS(status) : LH_EXIT_SIGNAL + WTERMSIG(status);
@@ -138,8 +95,9 @@ static void restart_wrapper(struct lh_demo_stage *stage, int node)
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     struct lh_error error;
     struct lh_duration pause = {RESTART_AFTER_NS};
-    if (wrapper->pid == 0 && wrapper->ended_at.ns != 0 && stage->cluster.nodes[node].pid != 0 &&
-        !stage->ending && !lh_before(lh_clock_now(), lh_after(wrapper->ended_at, pause)) &&
+    if (wrapper->process.pid == 0 && wrapper->ended_at.ns != 0 &&
+        stage->cluster.nodes[node].daemon.pid != 0 && !stage->ending &&
+        !lh_before(lh_clock_now(), lh_after(wrapper->ended_at, pause)) &&
         !start_wrapper(stage, node, &error))
         lh_timeline_event(&stage->timeline, lh_clock_now(), "wrapper %d: %s", node + 1, error.text);
 }
@@ -192,10 +150,10 @@ static void read_beats(struct lh_demo_stage *stage)
 
 // --- watching ---
 
-static void keep_daemon_line(void *context, const struct lh_cluster_node *node, const char *text)
+static void keep_daemon_line(void *context, int id, const char *text)
 {
     struct lh_demo_stage *stage = context;
-    struct lh_demo_wrapper *wrapper = &stage->wrappers[node->id - 1];
+    struct lh_demo_wrapper *wrapper = &stage->wrappers[id - 1];
     size_t slot = wrapper->log_lines++ % LH_DEMO_LINES_KEPT;
     snprintf(wrapper->log[slot], sizeof wrapper->log[slot], "%s", text);
 }
@@ -205,13 +163,13 @@ static void mark_now(struct lh_demo_stage *stage)
     struct lh_instant now = lh_clock_now();
     for (int i = 0; i < LH_DEMO_NODES; i++) {
         enum lh_timeline_mark mark = LH_TIMELINE_NOTHING;
-        if (stage->cluster.nodes[i].pid == 0)
+        if (stage->cluster.nodes[i].daemon.pid == 0)
             mark = LH_TIMELINE_KILLED;
         else if (stage->wrappers[i].stopped)
             mark = LH_TIMELINE_STOPPED;
         else if (stage->wrappers[i].quarantine)
             mark = LH_TIMELINE_QUARANTINE;
-        else if (stage->wrappers[i].pid != 0)
+        else if (stage->wrappers[i].process.pid != 0)
             mark = LH_TIMELINE_WAITING;
         lh_timeline_mark(&stage->timeline, (size_t)i, now, mark);
     }
@@ -233,9 +191,9 @@ static void look(struct lh_demo_stage *stage)
     for (int i = 0; i < LH_DEMO_NODES; i++) {
         struct lh_cluster_node *node = &stage->cluster.nodes[i];
         int status;
-        lh_cluster_read_log(node, stage, keep_daemon_line);
+        lh_process_read(&node->daemon, keep_daemon_line, stage);
         lh_cluster_reap(node, &status);
-        read_wrapper(stage, i);
+        lh_process_read(&stage->wrappers[i].process, take_wrapper_line, stage);
         reap_wrapper(stage, i);
         restart_wrapper(stage, i);
     }
@@ -262,10 +220,10 @@ bool lh_demo_watch(struct lh_demo_stage *stage, bool (*done)(struct lh_demo_stag
 void lh_demo_signal_all(struct lh_demo_stage *stage, int node, int signal)
 {
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
-    if (wrapper->pid != 0 && wrapper->command > 0)
+    if (wrapper->process.pid != 0 && wrapper->command > 0)
         kill(wrapper->command, signal);
-    if (wrapper->pid != 0)
-        kill(wrapper->pid, signal);
+    if (wrapper->process.pid != 0)
+        kill(wrapper->process.pid, signal);
     lh_cluster_signal(&stage->cluster.nodes[node], signal);
 }
 
@@ -291,7 +249,7 @@ bool lh_demo_stage_open(struct lh_demo_stage *stage, struct lh_duration length,
     stage->ttl = "1s";
     stage->beats_fd = stage->signal_fd = stage->holder = -1;
     for (int i = 0; i < LH_DEMO_NODES; i++)
-        stage->wrappers[i].output = -1;
+        stage->wrappers[i].process = (struct lh_process){.id = i, .output = -1};
     stage->signal_fd = lh_cluster_open_signals(error);
     if (stage->signal_fd < 0 || !lh_cluster_open(LH_DEMO_NODES, NULL, "3s", &stage->cluster, error))
         return false;
@@ -307,7 +265,7 @@ bool lh_demo_stage_open(struct lh_demo_stage *stage, struct lh_duration length,
 static bool wrappers_ended(struct lh_demo_stage *stage)
 {
     for (int i = 0; i < LH_DEMO_NODES; i++)
-        if (stage->wrappers[i].pid != 0)
+        if (stage->wrappers[i].process.pid != 0)
             return false;
     return true;
 }
@@ -318,9 +276,9 @@ void lh_demo_end_wrappers(struct lh_demo_stage *stage)
     stage->ending = true;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         for (int node = 0; node < LH_DEMO_NODES; node++) {
-            if (stage->wrappers[node].pid != 0) {
-                kill(stage->wrappers[node].pid, signals[i]);
-                kill(stage->wrappers[node].pid, SIGCONT);
+            if (stage->wrappers[node].process.pid != 0) {
+                kill(stage->wrappers[node].process.pid, signals[i]);
+                kill(stage->wrappers[node].process.pid, SIGCONT);
             }
         }
         stage->interrupted = false; // the end is not interrupted
@@ -334,8 +292,7 @@ void lh_demo_stage_close(struct lh_demo_stage *stage)
     lh_demo_end_wrappers(stage);
     lh_cluster_close(&stage->cluster);
     for (int i = 0; i < LH_DEMO_NODES; i++)
-        if (stage->wrappers[i].output >= 0)
-            close(stage->wrappers[i].output);
+        lh_process_ignore(&stage->wrappers[i].process);
     if (stage->beats_fd >= 0)
         close(stage->beats_fd);
     if (stage->signal_fd >= 0)

@@ -19,15 +19,12 @@
 #define LH_DEMO_LINES_KEPT 8
 
 struct lh_demo_wrapper {
-    pid_t pid;  // 0: not running
-    int output; // what it and its command print; -1: none
-    char line[512];
-    size_t line_size;
-    pid_t command;   // of the last command that began to beat
-    int64_t token;   // its token
-    bool stopped;    // by the scenario, with its daemon and its command
-    bool quarantine; // its daemon came back without memory and is silent
-    int last_code;   // exit code of the wrapper that ended last
+    struct lh_process process; // it and its command
+    pid_t command;             // of the last command that began to beat
+    int64_t token;             // its token
+    bool stopped;              // by the scenario, with its daemon and its command
+    bool quarantine;           // its daemon came back without memory and is silent
+    int last_code;             // exit code of the wrapper that ended last
     struct lh_instant ended_at;
     char log[LH_DEMO_LINES_KEPT][200]; // the daemon's last lines, shown if something breaks
     size_t log_lines;

@@ -13,10 +13,10 @@
 #include "cli/exit.h"
 #include "cli/options.h"
 
-static void print_line(void *context, const struct lh_cluster_node *node, const char *text)
+static void print_line(void *context, int id, const char *text)
 {
     (void)context;
-    printf("node%d | %s\n", node->id, text);
+    printf("node%d | %s\n", id, text);
     fflush(stdout);
 }
 
@@ -51,8 +51,8 @@ static void print_welcome(const struct lh_cluster *cluster)
     printf(" LEASE LIST\n");
     printf("  redis-cli -p %u SUBSCRIBE lease:hello\n\n", (unsigned)cluster->nodes[0].client_port);
     for (int i = 0; i < cluster->count; i++)
-        printf("node%d | pid %ld, unix:%s, tcp:127.0.0.1:%u\n", cluster->nodes[i].id,
-               (long)cluster->nodes[i].pid, cluster->nodes[i].socket,
+        printf("node%d | pid %ld, unix:%s, tcp:127.0.0.1:%u\n", cluster->nodes[i].daemon.id,
+               (long)cluster->nodes[i].daemon.pid, cluster->nodes[i].socket,
                (unsigned)cluster->nodes[i].client_port);
     printf("Ctrl-C ends them and removes the directory.\n\n");
     fflush(stdout);
@@ -65,11 +65,11 @@ static void note_ended(struct lh_cluster *cluster)
         int status;
         if (!lh_cluster_reap(node, &status))
             continue;
-        lh_cluster_read_log(node, NULL, print_line);
+        lh_process_read(&node->daemon, print_line, NULL);
         if (WIFSIGNALED(status))
-            printf("node%d | ended by signal %d", node->id, WTERMSIG(status));
+            printf("node%d | ended by signal %d", node->daemon.id, WTERMSIG(status));
         else
-            printf("node%d | ended with code %d", node->id, WEXITSTATUS(status));
+            printf("node%d | ended with code %d", node->daemon.id, WEXITSTATUS(status));
         printf("; start it again: ");
         print_word(cluster->daemon);
         printf(" --config ");
@@ -85,10 +85,11 @@ static void watch(struct lh_cluster *cluster, int signal_fd)
     for (;;) {
         struct pollfd wanted[LH_CLUSTER_NODES_MOST + 1] = {{.fd = signal_fd, .events = POLLIN}};
         for (int i = 0; i < cluster->count; i++)
-            wanted[i + 1] = (struct pollfd){.fd = cluster->nodes[i].log_fd, .events = POLLIN};
+            wanted[i + 1] =
+                (struct pollfd){.fd = cluster->nodes[i].daemon.output, .events = POLLIN};
         poll(wanted, (nfds_t)cluster->count + 1, -1);
         for (int i = 0; i < cluster->count; i++)
-            lh_cluster_read_log(&cluster->nodes[i], NULL, print_line);
+            lh_process_read(&cluster->nodes[i].daemon, print_line, NULL);
         struct signalfd_siginfo info;
         while (read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
             if (info.ssi_signo != SIGCHLD)
