@@ -42,10 +42,11 @@ refused() {
     ! bench/run --json "$1" >"$scratch/out" 2>"$scratch/err" && grep -qF -- "$2" "$scratch/err"
 }
 
-echo 1..12
+echo 1..14
 bench latency 12
 bench takeover 10
 bench leases 7
+bench steps 5
 bench clients 21
 bench check 6
 refused no-such 'there is no bench/bench_no-such'

@@ -147,7 +147,7 @@ static inline void lone_restart(struct lone_host *lone)
     LH_ASSERT_EQ(lone->host->identity.state, LH_IDENTITY_SERVING);
 }
 
-static inline struct lone_host *lone_host_open(struct lh_duration max_ttl)
+static inline struct lone_host *lone_host_open_for(struct lh_duration max_ttl, uint32_t max_leases)
 {
     struct lone_host *lone = calloc(1, sizeof *lone);
     lone->config = (struct lh_host_config){
@@ -156,7 +156,7 @@ static inline struct lone_host *lone_host_open(struct lh_duration max_ttl)
         .members = {1},
         .member_epoch = 1,
         .timing = {max_ttl, 10000},
-        .max_leases = 64,
+        .max_leases = max_leases,
         .max_clients = LONE_CLIENTS,
         .entropy = {1, 2, 3},
         .hash_name = lone_hash,
@@ -169,6 +169,11 @@ static inline struct lone_host *lone_host_open(struct lh_duration max_ttl)
         lone->clients[i].output = malloc(LONE_OUTPUT_BYTES);
     lone_restart(lone);
     return lone;
+}
+
+static inline struct lone_host *lone_host_open(struct lh_duration max_ttl)
+{
+    return lone_host_open_for(max_ttl, 64);
 }
 
 static inline void lone_host_close(struct lone_host *lone)
