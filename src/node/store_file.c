@@ -17,7 +17,8 @@
 
 // Neither is an errno nor one of LMDB's codes, which lie between -30799 and -30780.
 #define LH_STORE_DAMAGED (-1)
-#define LH_STORE_VERSION 1u
+#define LH_STORE_VERSION 2u
+#define LH_STORE_VERSION_UNNUMBERED 1u
 #define CHILD_PATIENCE_S 20
 
 // The digest's own key is longer than any pair's, so it can never be one.
@@ -25,7 +26,7 @@ static const char digest_key[] = "leasehold pairs digest";
 
 struct digest {
     uint32_t version;
-    uint32_t unused;
+    uint32_t commit; // LMDB's number of it, folded; not in version 1
     uint64_t count;
     uint64_t sum; // of SipHash over each pair, modulo 2^64
 };
@@ -75,13 +76,24 @@ static int read_digest(MDB_txn *txn, MDB_dbi pairs, struct digest *ret_digest)
     if (value.mv_size != sizeof(*ret_digest))
         return LH_STORE_DAMAGED;
     memcpy(ret_digest, value.mv_data, sizeof(*ret_digest));
-    return ret_digest->version == LH_STORE_VERSION ? 0 : MDB_VERSION_MISMATCH;
+    return ret_digest->version == LH_STORE_VERSION ||
+                   ret_digest->version == LH_STORE_VERSION_UNNUMBERED
+               ? 0
+               : MDB_VERSION_MISMATCH;
 }
 
-static int write_digest(MDB_txn *txn, MDB_dbi pairs, const struct digest *digest)
+static uint32_t commit_of(MDB_txn *txn)
 {
+    const uint64_t number = mdb_txn_id(txn);
+    return (uint32_t)(number ^ number >> 32);
+}
+
+static int write_digest(MDB_txn *txn, MDB_dbi pairs, struct digest digest)
+{
+    digest.version = LH_STORE_VERSION;
+    digest.commit = commit_of(txn);
     MDB_val key = value_of(digest_key, sizeof(digest_key));
-    MDB_val value = value_of(digest, sizeof(*digest));
+    MDB_val value = value_of(&digest, sizeof(digest));
     return mdb_put(txn, pairs, &key, &value, 0);
 }
 
@@ -136,6 +148,12 @@ static int begin(struct lh_store_file *file, unsigned flags, MDB_txn **ret_txn)
     return 0;
 }
 
+// A meta page that leads to pairs of another commit than it says.
+static bool is_stale(MDB_txn *txn, const struct digest *digest)
+{
+    return digest->version != LH_STORE_VERSION_UNNUMBERED && digest->commit != commit_of(txn);
+}
+
 static int walk(MDB_txn *txn, MDB_dbi pairs, lh_store_each_fn *each, void *context)
 {
     struct digest expected = {0};
@@ -144,6 +162,8 @@ static int walk(MDB_txn *txn, MDB_dbi pairs, lh_store_each_fn *each, void *conte
     MDB_val key = {0};
     MDB_val value = {0};
     int code = read_digest(txn, pairs, &expected);
+    if (code == 0 && is_stale(txn, &expected))
+        code = LH_STORE_DAMAGED;
     if (code == 0)
         code = mdb_cursor_open(txn, pairs, &cursor);
     if (code != 0)
@@ -197,7 +217,7 @@ static int try_everything(const char *path)
     if (code == 0)
         code = read_digest(txn, file.pairs, &digest);
     if (code == 0)
-        code = write_digest(txn, file.pairs, &digest);
+        code = write_digest(txn, file.pairs, digest);
     mdb_txn_abort(txn);
     mdb_env_close(file.env);
     return code;
@@ -269,7 +289,7 @@ static int make_new(const char *directory, const char *path)
         goto cleanup;
     code = begin(&file, 0, &txn);
     if (code == 0)
-        code = write_digest(txn, file.pairs, &(struct digest){.version = LH_STORE_VERSION});
+        code = write_digest(txn, file.pairs, (struct digest){.count = 0});
     if (code == 0) {
         code = mdb_txn_commit(txn);
         txn = NULL;
@@ -392,7 +412,7 @@ static int commit(struct lh_store_file *file, const uint8_t *records, size_t siz
     for (size_t at = 0, used = 0; at < size && code == 0; at += used)
         code = apply(txn, file->pairs, &digest, records + at, &used);
     if (code == 0)
-        code = write_digest(txn, file->pairs, &digest);
+        code = write_digest(txn, file->pairs, digest);
     if (code != 0) {
         mdb_txn_abort(txn);
         return code;
@@ -453,6 +473,7 @@ bool lh_store_file_explain(const char *directory, int code, struct lh_error *err
     case MDB_INVALID:
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
+    case MDB_MAP_RESIZED:
         return lh_error_set(error,
                             "data directory %s: data.mdb is damaged: move the directory away and "
                             "start again; the node then comes back as a replacement",

@@ -2,8 +2,9 @@
 //
 // What must stay true: DIR/data.mdb is there whole or not at all (it is made under another name and
 // renamed), and what is read is exactly what was last committed, or an error. LMDB has no checksums
-// of its own, so each commit also stores the count and the sum of hashes of all pairs; a flipped,
-// lost or stale page shows at open.
+// of its own, so each commit also stores its number, the count and the sum of hashes of all pairs; a
+// flipped, lost or stale page shows at open. What does not is the last commit's meta page if it was
+// not written at all, or reads as that of an earlier commit.
 //
 // One process and one writer at a time, which the lock of store.h ensures; LMDB's own lock file is
 // not used.

@@ -571,6 +571,53 @@ static void flipped_bits_are_noticed_or_harmless(void **state)
     free(bytes);
 }
 
+enum { META_BEGIN = 128, META_END = 152, META_NUMBER = 144 }; // root, last page, commit's number
+
+static uint64_t number_at(const uint8_t *page)
+{
+    uint64_t number;
+    memcpy(&number, page + META_NUMBER, sizeof(number));
+    return number;
+}
+
+// Each of LMDB's two meta pages leads to pairs. Neither may lead to those of an earlier commit,
+// unless the newer turns into the older one.
+static void a_flipped_meta_page_leads_to_no_earlier_pairs(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[128];
+    char expected[sizeof(listing)];
+    size_t size = 0, refused = 0;
+    fill(fixture);
+    data_path(fixture, path, sizeof(path));
+    open_store(fixture);
+    strcpy(expected, list(fixture));
+    assert_true(close_store(fixture));
+    uint8_t *bytes = read_file(path, &size);
+    const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t newer = number_at(bytes) > number_at(bytes + page_size) ? 0 : page_size;
+    assert_int_equal(number_at(bytes + newer) - number_at(bytes + (page_size - newer)), 1);
+    for (size_t i = 0; i < (META_END - META_BEGIN) * 2 * 8; i++) {
+        const size_t page = i % 2 * page_size;
+        const size_t byte = META_BEGIN + i / 2 / 8;
+        const uint8_t bit = (uint8_t)(1 << i / 2 % 8);
+        if (page == newer && byte >= META_NUMBER && (bytes[page + byte] & bit) != 0)
+            continue;
+        bytes[page + byte] ^= bit;
+        write_file(path, bytes, size);
+        bytes[page + byte] ^= bit;
+        if (lh_store_open(fixture->directory, &fixture->store, &fixture->error)) {
+            assert_string_equal(list(fixture), expected);
+            assert_true(close_store(fixture));
+        } else {
+            assert_non_null(strstr(fixture->error.text, fixture->directory));
+            refused++;
+        }
+    }
+    assert_true(refused > 100);
+    free(bytes);
+}
+
 static void truncated_files_are_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -711,6 +758,7 @@ int main(void)
         CASE(the_lock_of_a_killed_process_is_gone),
         CASE(a_missing_parent_or_a_file_is_refused),
         CASE(flipped_bits_are_noticed_or_harmless),
+        CASE(a_flipped_meta_page_leads_to_no_earlier_pairs),
         CASE(truncated_files_are_refused),
         CASE(a_half_made_file_is_made_anew),
         MOUNTED(a_full_disk_is_survived),
