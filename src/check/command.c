@@ -19,6 +19,7 @@ enum exit_code {
 };
 
 static const char help[] =
+    "Usage:\n"
     "leasehold check [NAME...|--quick|--all]      run recorded configurations (--all: those that "
     "were\n"
     "                                             finished)\n"

@@ -11,7 +11,7 @@
 enum { EXIT_ALLOWED = 0, EXIT_NOT_ALLOWED = 1, EXIT_USAGE = 64, FILES_MOST = 256 };
 
 static const char help[] =
-    "leasehold trace check FILE...\n"
+    "Usage: leasehold trace check FILE...\n"
     "\n"
     "Reads what daemons recorded (record = FILE), one or more files, at best those of all nodes,\n"
     "and decides whether it is a behaviour of the protocol: the order of steps within each node,\n"

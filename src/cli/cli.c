@@ -62,7 +62,20 @@ static void print_help(FILE *where)
     fprintf(where,
             "\n`leasehold COMMAND --help` tells more. Durations: 300ms, 10s, 1.5s, 2m, 1m30s, 1h; "
             "a bare number is seconds.\nTo try it: `leasehold dev` in one terminal, `leasehold run "
-            "hello -- sleep 60` in another.\n");
+            "hello -- sleep 60` in another,\nwith LEASEHOLD_CONNECT as the first one prints it.\n");
+}
+
+// What other programs call it.
+static const char *elsewhere(const char *typed)
+{
+    static const char *const words[][2] = {
+        {"lock", "run"},      {"elect", "run"},        {"exec", "run"}, {"unlock", "release"},
+        {"grant", "acquire"}, {"keep-alive", "renew"}, {"ls", "list"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i][0], typed) == 0)
+            return words[i][1];
+    return NULL;
 }
 
 static int unknown(const char *typed)
@@ -70,7 +83,9 @@ static int unknown(const char *typed)
     const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].summary != NULL ? commands[i].name : NULL;
-    const char *nearest = lh_cli_nearest(typed, names, COMMAND_COUNT);
+    const char *nearest = elsewhere(typed);
+    if (nearest == NULL)
+        nearest = lh_cli_nearest(typed, names, COMMAND_COUNT);
     if (nearest != NULL)
         lh_complain(NULL, "unknown command '%s': did you mean '%s'?", typed, nearest);
     else
@@ -80,7 +95,7 @@ static int unknown(const char *typed)
 
 static int help_command(int argc, char **argv)
 {
-    if (argc > 1) {
+    if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         const struct lh_command *command = find(argv[1]);
         char option[] = "--help";
         char *arguments[] = {argv[1], option, NULL};

@@ -13,6 +13,7 @@
 
 struct listing {
     bool json;
+    const char *prefix;
     struct lh_table table;
     json_t *leases;
     json_t *missing; // ids of nodes that did not answer, of any page
@@ -71,7 +72,7 @@ static bool read_pages(struct listing *listing, struct lh_channel *client,
         const char *words[8] = {"LEASE", "LIST", "COUNT", PAGE, "CURSOR", cursor, "PREFIX", prefix};
         const struct lh_resp_value *reply;
         memcpy(cursor, listing->cursor, sizeof cursor);
-        if (!lh_session_call("list", client, common, words, prefix ? 8 : 6, &reply, ret_exit))
+        if (!lh_session_call("list", client, common, NULL, words, prefix ? 8 : 6, &reply, ret_exit))
             return false;
         if (!take_page(listing, reply)) {
             fprintf(stderr, "leasehold list: %s answered with something that is no list\n",
@@ -120,7 +121,12 @@ static int print_listing(struct listing *listing, bool complete)
         lh_table_close(&listing->table);
         exit_code = lh_output_end("list");
     } else {
-        fprintf(stderr, "leasehold list: %s\n", missing == 0 ? "no lease is held" : "none known");
+        const char *prefix = listing->prefix != NULL ? listing->prefix : "";
+        const char *none = missing == 0 ? "no lease is held" : "none known";
+        if (prefix[0] != '\0')
+            lh_complain("list", "%s whose name begins with '%s'", none, prefix);
+        else
+            lh_complain("list", "%s", none);
     }
     return exit_code == LH_EXIT_OK && !complete ? LH_EXIT_NO_QUORUM : exit_code;
 }
@@ -150,7 +156,8 @@ int lh_list_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_cli_session_open("list", &common, &client, &exit_code))
         return exit_code;
-    struct listing listing = {.json = common.json, .leases = json_array(), .missing = json_array()};
+    struct listing listing = {
+        .json = common.json, .prefix = prefix, .leases = json_array(), .missing = json_array()};
     lh_lease_table_open(&listing.table);
     if (read_pages(&listing, client, &common, prefix, &exit_code))
         exit_code = print_listing(&listing, !lacks_quorum(&listing, client, &common));

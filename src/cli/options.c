@@ -90,8 +90,10 @@ static bool store_number(const struct lh_syntax *syntax, const struct lh_option 
         *(int64_t *)option->value = parsed;
         return true;
     }
-    lh_complain(syntax->command, "'%s' of --%s is not a positive whole number", value,
-                option->name);
+    const bool digits =
+        value[strspn(value, "0123456789")] == '\0' && value[strspn(value, "0")] != '\0';
+    lh_complain(syntax->command, "'%s' of --%s is %s", value, option->name,
+                digits ? "too large" : "not a positive whole number");
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -186,7 +188,11 @@ bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
             if (!parse_option(syntax, argv, &at, ret_exit))
                 return false;
         } else if (!options_ended && word[0] == '-' && word[1] != '\0') {
-            lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
+            if (find(syntax, word + 1, 1) != NULL)
+                lh_complain(syntax->command, "unknown option '%s': write -%c %s", word, word[1],
+                            word + 2);
+            else
+                lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
             return wrong(syntax, ret_exit);
         } else if (positionals_full && syntax->takes_command) {
             parsed.command = &argv[at];

@@ -180,11 +180,11 @@ static int lease_failed(const char *command, const struct lh_errand *call,
 // --- one request ---
 
 bool lh_session_call(const char *command, struct lh_channel *client,
-                     const struct lh_common_options *common, const char *const *words, size_t count,
-                     const struct lh_resp_value **ret_reply, int *ret_exit)
+                     const struct lh_common_options *common, const char *name,
+                     const char *const *words, size_t count, const struct lh_resp_value **ret_reply,
+                     int *ret_exit)
 {
     struct lh_trouble trouble;
-    const char *name = count == 3 ? words[2] : NULL; // LEASE verb NAME
     // A tenth more than a node has: it is the node that says "no quorum".
     struct lh_duration patience = lh_session_patience(common, NULL);
     patience.ns += patience.ns / 10;
@@ -197,14 +197,6 @@ bool lh_session_call(const char *command, struct lh_channel *client,
     lh_answer_read(reply, name != NULL ? name : "", &answer);
     if (lh_resp_is(reply, LH_RESP_ERROR)) {
         *ret_exit = refused(command, name, answer.reason, common->json);
-        return false;
-    }
-    if (answer.status == LH_ANSWER_NO_QUORUM) {
-        trouble = (struct lh_trouble){.reach = LH_REACH_NOBODY};
-        lh_trouble_note(&trouble, LH_REACH_ANSWER, lh_channel_endpoint(client),
-                        answer.reason[0] != '\0' ? answer.reason
-                                                 : "no majority of the members answered in time");
-        *ret_exit = no_quorum(command, client, &trouble, name, common->json);
         return false;
     }
     *ret_reply = reply;
@@ -224,8 +216,14 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
         !lh_session_name(syntax->command, parsed.positionals[0], &lease, &exit_code) ||
         !lh_cli_session_open(syntax->command, common, &client, &exit_code))
         return exit_code;
-    const char *words[] = {"LEASE", verb, lease.name};
-    if (lh_session_call(syntax->command, client, common, words, 3, &reply, &exit_code))
+    // Each endpoint has its share of the time.
+    char timeout[32];
+    snprintf(timeout, sizeof timeout, "%" PRId64 "ms",
+             lh_session_patience(common, NULL).ns / LH_NS_PER_MS /
+                     (int64_t)lh_channel_endpoint_count(client) +
+                 1);
+    const char *words[] = {"LEASE", verb, lease.name, "TIMEOUT", timeout};
+    if (lh_session_call(syntax->command, client, common, lease.name, words, 5, &reply, &exit_code))
         exit_code = print(reply, lease.name, common->json);
     lh_channel_close(client);
     return exit_code;

@@ -28,11 +28,13 @@ bool lh_session_holder(const char *command, const char *holder, struct lh_holdin
 bool lh_session_owner(const char *command, const char *holder, struct lh_holding *lease,
                       int *ret_exit);
 
-// One request to any endpoint. False after saying why, with *ret_exit: no daemon or no quorum
-// answered, or the daemon refused it. An answer with the status `noquorum` is such a failure too.
+// One request to any endpoint, about `name` (NULL: about none). False after saying why, with
+// *ret_exit: no daemon or no quorum answered, or the daemon refused it. An answer with the status
+// `noquorum` is such a failure too.
 bool lh_session_call(const char *command, struct lh_channel *client,
-                     const struct lh_common_options *common, const char *const *words, size_t count,
-                     const struct lh_resp_value **ret_reply, int *ret_exit);
+                     const struct lh_common_options *common, const char *name,
+                     const char *const *words, size_t count, const struct lh_resp_value **ret_reply,
+                     int *ret_exit);
 
 // The whole of a command that takes NAME and asks `LEASE verb NAME`: `print` shows the answer and
 // returns the exit code.

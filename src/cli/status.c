@@ -196,7 +196,7 @@ int lh_status_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
         !lh_cli_session_open("status", &common, &client, &exit_code))
         return exit_code;
-    if (lh_session_call("status", client, &common, words, 2, &reply, &exit_code)) {
+    if (lh_session_call("status", client, &common, NULL, words, 2, &reply, &exit_code)) {
         if (common.json) {
             exit_code = lh_json_print("status", lh_reply_json(reply));
         } else {

@@ -120,6 +120,16 @@ static void say_trouble(struct watching *watching, const char *why)
     watching->troubled = true;
 }
 
+// Of several endpoints the one that got furthest tells the most.
+static void note_broken(struct watching *watching)
+{
+    struct lh_trouble *trouble = &watching->trouble;
+    if (trouble->error.text[0] != '\0' && lh_feed_reach(watching->feed) <= trouble->reach)
+        return;
+    trouble->reach = lh_feed_reach(watching->feed);
+    lh_error_set(&trouble->error, "%s", lh_feed_error(watching->feed));
+}
+
 static bool is_blind(const struct watching *watching)
 {
     for (size_t i = 0; i < watching->count; i++)
@@ -160,12 +170,17 @@ static bool give_up(const struct watching *watching, size_t failures)
             failures >= lh_feed_endpoint_count(watching->feed));
 }
 
-static int say_given_up(const struct watching *watching)
+static int say_given_up(struct watching *watching)
 {
-    const struct lh_trouble *trouble = &watching->trouble;
+    struct lh_trouble *trouble = &watching->trouble;
+    if (lh_feed_heard(watching->feed))
+        lh_trouble_note(trouble, LH_REACH_ANSWER, lh_feed_endpoint(watching->feed),
+                        "no majority of the members answered in time");
+    else if (lh_feed_fd(watching->feed) >= 0)
+        lh_trouble_note(trouble, LH_REACH_SILENCE, lh_feed_endpoint(watching->feed),
+                        "no answer in time");
     fprintf(stderr, "leasehold watch: %s: %s\n", lh_session_cause(trouble->reach),
-            trouble->error.text[0] != '\0' ? trouble->error.text
-                                           : "no majority of the members answered in time");
+            trouble->error.text);
     lh_session_hint("watch", lh_feed_from_environment(watching->feed), trouble->reach);
     return LH_EXIT_NO_QUORUM;
 }
@@ -188,9 +203,7 @@ static int watch(struct watching *watching)
         case LH_FEED_MESSAGE: take_message(watching); break;
         case LH_FEED_BROKEN:
             failures++;
-            lh_error_set(&watching->trouble.error, "%s", lh_feed_error(watching->feed));
-            if (lh_feed_reach(watching->feed) > watching->trouble.reach)
-                watching->trouble.reach = lh_feed_reach(watching->feed);
+            note_broken(watching);
             say_trouble(watching, lh_feed_error(watching->feed));
             break;
         case LH_FEED_REFUSED:

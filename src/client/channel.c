@@ -307,14 +307,33 @@ bool lh_channel_from_environment(const struct lh_channel *channel)
     return channel->from_environment;
 }
 
-// One endpoint's turn. True if the answer is to be taken; else the trouble says why not.
+static bool says_no_majority(const struct lh_resp_value *reply, char *ret_why, size_t why_bytes)
+{
+    struct lh_slice text;
+    if (!lh_resp_as_text(lh_resp_get(reply, "status"), &text) ||
+        !lh_slice_equal(text, LH_SLICE("noquorum")))
+        return false;
+    if (!lh_resp_as_text(lh_resp_get(reply, "reason"), &text) || text.size_bytes == 0)
+        text = LH_SLICE("no majority of the members answered in time");
+    snprintf(ret_why, why_bytes, "%.*s", (int)text.size_bytes, (const char *)text.data);
+    return true;
+}
+
+// One endpoint's turn. True if the answer is to be taken; else the trouble says why not, and
+// *ret_no_majority whether it is a node's word that no majority answers it.
 static bool try_call(struct lh_channel *channel, const char *const *words, size_t count,
-                     struct lh_duration timeout, struct lh_trouble *trouble)
+                     struct lh_duration timeout, struct lh_trouble *trouble, bool *ret_no_majority)
 {
     char why[256];
     lh_channel_begin(channel, words, count, timeout);
     if (lh_channel_wait(channel) != LH_CHANNEL_ANSWERED) {
         lh_trouble_note(trouble, channel->reach, lh_channel_endpoint(channel), channel->error.text);
+        return false;
+    }
+    if (says_no_majority(&channel->values[0], why, sizeof why)) {
+        *ret_no_majority = true;
+        lh_trouble_note(trouble, LH_REACH_ANSWER, lh_channel_endpoint(channel), why);
+        lh_channel_try_next(channel);
         return false;
     }
     struct lh_slice text = channel->values[0].text;
@@ -333,15 +352,16 @@ bool lh_channel_call(struct lh_channel *channel, const char *const *words, size_
 {
     struct lh_instant give_up = lh_after(lh_clock_now(), timeout);
     *ret_trouble = (struct lh_trouble){.reach = LH_REACH_NOBODY};
+    bool no_majority = false;
     for (;;) {
         size_t endpoints = channel->endpoints.count;
         for (size_t untried = endpoints; untried > 0; untried--) {
             struct lh_duration left = lh_left(lh_clock_now(), give_up);
             struct lh_duration share = {left.ns / (int64_t)untried};
-            if (try_call(channel, words, count, share, ret_trouble))
+            if (try_call(channel, words, count, share, ret_trouble, &no_majority))
                 return true;
         }
-        if (ret_trouble->reach < LH_REACH_SILENCE ||
+        if (no_majority || ret_trouble->reach < LH_REACH_SILENCE ||
             lh_left(lh_clock_now(), give_up).ns <= CALL_PAUSE_MS * LH_NS_PER_MS)
             return false;
         poll(NULL, 0, CALL_PAUSE_MS);

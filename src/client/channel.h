@@ -95,7 +95,8 @@ bool lh_channel_from_environment(const struct lh_channel *channel);
 
 // A request that may go to any endpoint: tries each in turn, and again until `timeout` has passed,
 // unless none of them can be connected to. Answers that mean "ask another node" (-NOTREADY, -BUSY)
-// count as failures.
+// count as failures, and so does that of a node without a majority, which took its time over it: of
+// those each endpoint gives at most one.
 bool lh_channel_call(struct lh_channel *channel, const char *const *words, size_t count,
                      struct lh_duration timeout, struct lh_trouble *ret_trouble);
 

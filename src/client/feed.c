@@ -34,6 +34,7 @@ struct lh_feed {
     unsigned connection;
     int fd;
     bool connecting;
+    bool heard;  // something came over this connection
     bool pinged; // and nothing has come since
     struct lh_duration silence;
     struct lh_instant wake_at; // of the next ping, of the end of patience, of the next attempt
@@ -147,7 +148,9 @@ static void move_on(struct lh_feed *feed)
 
 static enum lh_feed_event give_up(struct lh_feed *feed, enum lh_reach reach, const char *why)
 {
-    lh_error_set(&feed->error, "%s: %s", lh_feed_endpoint(feed), why);
+    const bool unreached = reach == LH_REACH_NOBODY || reach == LH_REACH_FORBIDDEN;
+    lh_error_set(&feed->error, "%s: %s%s", lh_feed_endpoint(feed),
+                 unreached ? "cannot connect: " : "", why);
     feed->reach = reach;
     move_on(feed);
     return LH_FEED_BROKEN;
@@ -169,6 +172,7 @@ static enum lh_feed_event connect_to(struct lh_feed *feed)
         return give_up(feed, reach, why);
     feed->connection++;
     feed->connecting = state == LH_SOCKET_CONNECTING;
+    feed->heard = false;
     feed->pinged = true; // the subscription is to be answered
     feed->wake_at = lh_after(lh_clock_now(), feed->silence);
     feed->out = feed->subscription;
@@ -264,6 +268,7 @@ static enum lh_feed_event receive_some(struct lh_feed *feed)
         if (size == 0)
             return LH_FEED_QUIET;
         feed->in_used += (size_t)size;
+        feed->heard = true;
         feed->pinged = false;
         feed->wake_at = lh_after(lh_clock_now(), (struct lh_duration){feed->silence.ns / 2});
     }
@@ -354,4 +359,9 @@ const char *lh_feed_error(const struct lh_feed *feed)
 enum lh_reach lh_feed_reach(const struct lh_feed *feed)
 {
     return feed->reach;
+}
+
+bool lh_feed_heard(const struct lh_feed *feed)
+{
+    return feed->fd >= 0 && feed->heard;
 }

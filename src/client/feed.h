@@ -63,4 +63,7 @@ const char *lh_feed_endpoint(const struct lh_feed *feed);
 const char *lh_feed_error(const struct lh_feed *feed);
 enum lh_reach lh_feed_reach(const struct lh_feed *feed);
 
+// Whether the present endpoint has answered anything.
+bool lh_feed_heard(const struct lh_feed *feed);
+
 #endif

@@ -384,9 +384,11 @@ void lh_command_lease_release(struct lh_call *call)
 
 static void ask_about_name(struct lh_call *call, enum lh_request_kind kind)
 {
-    if (!lh_call_takes_name(call, call->words[2]))
+    struct options options;
+    if (!lh_call_takes_name(call, call->words[2]) ||
+        !takes_options(call, 3, OPTION_TIMEOUT, &options))
         return;
-    struct lh_request *request = new_request(call, kind, call->words[2], lh_ms(TIMEOUT_DEFAULT_MS));
+    struct lh_request *request = new_request(call, kind, call->words[2], options.timeout);
     if (request != NULL)
         submit(call, request);
 }

@@ -44,10 +44,12 @@ static void look_at_directory(const char *path, const char *directory, struct fi
                      directory);
         return;
     }
-    if (stat(directory, &status) != 0 || access(directory, W_OK | X_OK) != 0)
+    if (stat(directory, &status) != 0)
         wrong = strerror(errno);
     else if (!S_ISDIR(status.st_mode))
         wrong = "not a directory";
+    else if (access(directory, W_OK | X_OK) != 0)
+        wrong = strerror(errno);
     findings->good = findings->good && wrong == NULL;
     lh_error_set(ret_line, "%s%s%s%s%s", path, wrong != NULL ? "; " : "",
                  wrong != NULL ? directory : "", wrong != NULL ? ": " : "",
@@ -57,10 +59,16 @@ static void look_at_directory(const char *path, const char *directory, struct fi
 static void look(const struct lh_node_config *config, struct findings *ret_findings)
 {
     char socket[LH_CONFIG_PATH_BYTES];
+    struct stat status;
     *ret_findings = (struct findings){.good = true};
     look_at_keyring(config->keyring, ret_findings);
     memcpy(socket, config->socket, sizeof socket);
     look_at_directory(config->socket, dirname(socket), ret_findings, &ret_findings->socket);
+    if (lstat(config->socket, &status) == 0 && !S_ISSOCK(status.st_mode)) {
+        ret_findings->good = false;
+        lh_error_set(&ret_findings->socket,
+                     "%s exists and is not a socket: remove it, or name another", config->socket);
+    }
     look_at_directory(config->data_dir, config->data_dir, ret_findings, &ret_findings->data_dir);
 }
 

@@ -25,6 +25,7 @@
 #include "os/file.h"
 
 #define EXIT_TROUBLE 1
+#define EXIT_USAGE 64 // what the packaged unit does not try again
 #define STORE_PATIENCE_MS 2000
 #define RELOAD_LOG_EVERY_MS 1000
 #define OWN_FILES 32 // open at once beside those of clients: 20, a keyring, looking up names
@@ -311,8 +312,10 @@ static bool load_store(struct daemon *daemon, struct lh_error *error)
 static bool load_keyring(struct daemon *daemon, struct lh_error *error)
 {
     struct lh_error warning = {""};
-    if (!lh_keyring_load(daemon->config->keyring, &daemon->keyring, &warning, error))
+    if (!lh_keyring_load(daemon->config->keyring, &daemon->keyring, &warning, error)) {
+        daemon->exit_code = EXIT_USAGE;
         return false;
+    }
     if (warning.text[0] != '\0')
         lh_log(LH_LOG_WARN, "keyring-open", "reason=%s", warning.text);
     return true;
@@ -426,7 +429,7 @@ int lh_daemon_run(struct lh_node_config *config, const char *version, struct lh_
     if (!start(&daemon, version, error)) {
         lh_store_close(daemon.store, lh_ms(STORE_PATIENCE_MS));
         lh_listen_close(&daemon.clients.listeners);
-        return EXIT_TROUBLE;
+        return daemon.exit_code != 0 ? daemon.exit_code : EXIT_TROUBLE;
     }
     lh_log(LH_LOG_INFO, "listening", "node=%u members=%zu socket=%s", config->node,
            config->member_count, config->socket);

@@ -231,7 +231,10 @@ static bool open_tcp(struct lh_listeners *listeners, uv_loop_t *loop,
         close(file);
     char text[LH_ADDRESS_TEXT_MAX];
     lh_address_format(&address, text);
-    return lh_error_set(error, "cannot listen at client-listen = %s: %s", text, strerror(code));
+    return lh_error_set(error,
+                        "cannot listen at client-listen = %s: %s; stop what listens there, or name "
+                        "another port",
+                        text, strerror(code));
 }
 
 bool lh_listen_open(struct lh_listeners *listeners, uv_loop_t *loop,

@@ -14,7 +14,7 @@
 
 static void write_usage(FILE *out)
 {
-    fputs("usage: leaseholdd [--config FILE] [--KEY VALUE]...\n"
+    fputs("Usage: leaseholdd [--config FILE] [--KEY VALUE]...\n"
           "       leaseholdd set-members [--config FILE] [--KEY VALUE]...\n\n"
           "One daemon of a Leasehold cell. set-members gives a stopped node's data directory the\n"
           "members, member-epoch, max-ttl and rate-error of the configuration.\n\n",

@@ -67,7 +67,8 @@ static bool parse_hex(struct parse *parse, const char *name, struct lh_slice val
 {
     if (!lh_hex_decode(value, ret_bytes, size))
         return lh_error_set(parse->error,
-                            "%s:%u: %s: want %zu hexadecimal digits, got %zu bytes (not shown)",
+                            "%s:%u: %s: want %zu hexadecimal digits, got %zu bytes (not shown): "
+                            "copy it anew from another node",
                             parse->path, parse->line, name, size * 2, value.size_bytes);
     return true;
 }
@@ -107,8 +108,10 @@ static bool parse_line(struct parse *parse, struct lh_slice line)
         return true;
     // The line itself is not shown: it may be a key that lost its name.
     if (!split(line, '=', &name, &value))
-        return lh_error_set(parse->error, "%s:%u: not of the form `name = value`", parse->path,
-                            parse->line);
+        return lh_error_set(parse->error,
+                            "%s:%u: not of the form `name = value`, as `leasehold keygen` makes "
+                            "them: copy the keyring anew from another node",
+                            parse->path, parse->line);
     name = trim(name);
     value = trim(value);
     if (lh_slice_equal(name, LH_SLICE("key")))

@@ -4,7 +4,7 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 83
+plan 86
 nets 3
 cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
@@ -58,6 +58,7 @@ check 'A holds' answers granted 1 ACQUIRE held TTL 30s HOLDER me
 token=${reply[token]}
 refuses "'abc' of --token is not a positive whole number" renew held --token abc --holder me
 refuses "'-5' of --token is not a positive whole number" renew held --token -5 --holder me
+refuses "'99999999999999999999' of --token is too large" renew held --token 99999999999999999999 --holder me
 refuses "'99999999999999999999' of --token" renew held --token 99999999999999999999 --holder me
 refuses "'5' is no token" renew held --token 5 --holder me
 refuses '--token is missing' renew held --holder me
@@ -74,6 +75,8 @@ check 'after all that A holds' answers held 3 GET held
 
 # --- commands, options, endpoints ---
 refuses "unknown command 'aquire': did you mean 'acquire'?" aquire x
+refuses "unknown command 'lock': did you mean 'run'?" lock x true
+refuses "unknown option '-E0': write -E 0" run x -E0 -- true
 refuses "unknown command 'a?[31mb?c'" "$hostile"
 refuses "unknown option '--a?[31mb?c'" acquire x "--$hostile"
 refuses "one argument too many: 'a?[31mb?c'" acquire x "$hostile"
@@ -107,10 +110,10 @@ denied() {
 if "${somebody[@]}" true 2>/dev/null; then
     check 'a socket of others' denied 69 "the socket is for its owner and group (leaseholdd's socket-mode)" \
         /run/open/leasehold get x --connect /run/open/sock
-    check "a keyring of another's" denied 1 '/run/open/keyring: Permission denied: chown it to the user of this daemon' \
+    check "a keyring of another's" denied 64 '/run/open/keyring: Permission denied: chown it to the user of this daemon' \
         /run/open/leaseholdd --config /run/open/conf
     chmod 0 /run/open/keyring
-    check 'a keyring that nobody may read' denied 1 '/run/open/keyring: Permission denied: chown it' \
+    check 'a keyring that nobody may read' denied 64 '/run/open/keyring: Permission denied: chown it' \
         /run/open/leaseholdd --config /run/open/conf
     chmod 0 /run/open/conf
     check 'a configuration that nobody may read' denied 64 '/run/open/conf: Permission denied; let the user of this daemon read it' \

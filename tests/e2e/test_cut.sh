@@ -3,7 +3,7 @@
 # Networks that are cut, at the receiving side: a cut owner's command is dead before another starts, a minority can
 # decide nothing, a majority goes on, and who has no quorum says so with exit code 69 in time.
 . "$(dirname "$0")/lib.sh"
-plan 35
+plan 42
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=2s record="$dir/$n.record"; done
@@ -24,6 +24,7 @@ check 'no two overlapped' no_overlap job
 check 'the cut-off node decides nothing' answers noquorum 1 ACQUIRE free TTL 1s TIMEOUT 300ms
 check 'and says why' eval '[ -n "${reply[reason]}" ]'
 check 'nor does it know who holds it' not answers held 1 GET job
+check 'the next endpoint does' eval 'exits 0 1 get job --connect "$dir/1.sock,$dir/2.sock" && [[ $out == *@* ]]'
 token=$(token_of job)
 heal
 check 'healed, it sees the others' serving 1 2 3
@@ -52,6 +53,12 @@ check 'and it says that there is no quorum' grep -q 'no quorum' "$dir/cli.log"
 check 'get, exit 69' within 0 7000 exits 69 1 get job
 check 'revoke, exit 69' within 0 7000 exits 69 1 revoke job
 check 'and it says that there is no quorum' grep -q '^leasehold revoke: no quorum: .*no majority' "$dir/cli.log"
+for command in get revoke; do
+    check "$command --timeout 1s" within 900 2500 exits 69 1 $command job --timeout 1s
+    check 'and it says that there is no quorum' grep -q "^leasehold $command: no quorum: .*no majority" "$dir/cli.log"
+done
+check 'watch --timeout 1s' within 900 2500 exits 69 1 watch job --timeout 1s
+check 'and it says that there is no quorum' grep -q '^leasehold watch: no quorum: .*1.sock: no majority' "$dir/cli.log"
 check 'list, exit 69' within 0 7000 exits 69 1 list
 check 'and it says who did not answer' eval 'grep -q "node 2 did not answer" "$dir/cli.log" && grep -q "no quorum" "$dir/cli.log"'
 check 'over the Redis protocol, GET says so' within 0 7000 answers noquorum 1 GET job

@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 68
+plan 72
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -57,6 +57,20 @@ check 'a file that is not there' eval '! out=$("$leaseholdd" --config /nowhere 2
 
 check 'no file and no setting: the usual file' eval '! out=$("$leaseholdd" 2>&1) && has /etc/leasehold/leasehold.conf && has --config'
 check 'no keyring' eval 'mistake "NOT OK" "/nowhere" keyring=/nowhere && [ $code = 64 ]'
+check 'a data directory that is a file' mistake 'NOT OK' "$dir/keyring: not a directory" data-dir="$dir/keyring"
+check 'a socket that is none' mistake 'NOT OK' "$dir/keyring exists and is not a socket: remove it" socket="$dir/keyring"
+sed 's/^key = ../key = /' "$dir/keyring" >"$dir/short" && chmod 0600 "$dir/short"
+check 'a keyring that is none: the unit does not try again' eval '
+    configure 1 keyring="$dir/short" && { out=$(ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? = 64 ]; } &&
+        has "64 hexadecimal digits, got 62 bytes (not shown): copy it anew from another node"'
+cat >"$dir/busy.py" <<'END'
+import socket, subprocess, sys
+busy = socket.create_server(("127.0.0.1", 7743))
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+END
+check 'a client port in use' eval '
+    configure 1 client-listen=127.0.0.1:7743 && { out=$(ip netns exec n1 python3 "$dir/busy.py" "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? = 1 ]; } &&
+        has "Address already in use; stop what listens there, or name another port"'
 check 'a directory that the unit makes is no mistake' eval 'tests socket=/nowhere/1.sock && [ $code = 0 ] && has "there is no /nowhere"'
 check 'but the daemon does not start without it' eval '
     configure 1 socket=/nowhere/1.sock && ! out=$(ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" 2>&1) &&

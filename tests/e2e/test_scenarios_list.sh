@@ -89,7 +89,7 @@ check 'scenario 32: revoke says when it ends' eval 'exits 0 3 revoke forgotten &
 check 'scenario 32: the holder learns of it' ended forgotten 76
 check 'scenario 32: and it is free' eval 'eventually 10 answers free 1 GET forgotten && exits 0 1 get forgotten && prints "^forgotten  free$"'
 check 'scenario 32: list shows it no more' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\],"'
-check 'no lease, said in words' eval 'exits 0 2 list --prefix forgotten && says "no lease is held"'
+check 'no lease, said in words' eval 'exits 0 2 list --prefix forgotten && says "no lease is held whose name begins with"'
 
 # --- scenario 37: no owner, or two: a number for each name that alerts can be written on ---
 owners() { cli 2 list --json --prefix alert && grep -o '"name":"alert"' <<<"$out" | wc -l; }

@@ -30,7 +30,7 @@ keys_missing_in() {
 }
 is_empty() { ! [ -s "$scratch/out" ]; }
 
-echo "1..9"
+echo "1..14"
 missing_in docs/man/leasehold.1 >"$scratch/out"
 is_empty && [ "$(commands | wc -l)" -gt 10 ] && [ "$(options run | wc -l)" -gt 8 ]
 verdict $? 'leasehold(1) has every command and option'
@@ -67,3 +67,8 @@ check 'completion: a command' 'watch' wat
 check 'completion: an option' '--kill-after --keep' run n --k
 check 'completion: of watch' '--exec' watch --e
 check 'completion: a name is left to the user' '' get jo
+check 'completion: an option that stands in the usage only' '--quick' check --q
+check 'completion: the command under run' 'leaseholdd' run n -- leaseholdd
+check 'completion: no option of another command' '' sim --tr
+check 'completion: its options are its own' '' run n -- ls --k
+check 'completion: only one command after help' '' help run wat

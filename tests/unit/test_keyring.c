@@ -97,17 +97,22 @@ static void bad_values_are_named_and_not_shown(void **state)
 {
     (void)state;
     assert_refused("cluster-id = 000102030405060708090a0b0c0d0e0\n",
-                   "ring:1: cluster-id: want 32 hexadecimal digits, got 31 bytes (not shown)");
+                   "ring:1: cluster-id: want 32 hexadecimal digits, got 31 bytes (not shown): copy "
+                   "it anew from another node");
     assert_refused("cluster-id = 000102030405060708090a0b0c0d0e0f0\n",
-                   "ring:1: cluster-id: want 32 hexadecimal digits, got 33 bytes (not shown)");
+                   "ring:1: cluster-id: want 32 hexadecimal digits, got 33 bytes (not shown): copy "
+                   "it anew from another node");
     assert_refused("cluster-id = 000102030405060708090a0b0c0d0e0g\n",
-                   "ring:1: cluster-id: want 32 hexadecimal digits, got 32 bytes (not shown)");
-    assert_refused("cluster-id =\n",
-                   "ring:1: cluster-id: want 32 hexadecimal digits, got 0 bytes (not shown)");
+                   "ring:1: cluster-id: want 32 hexadecimal digits, got 32 bytes (not shown): copy "
+                   "it anew from another node");
+    assert_refused("cluster-id =\n", "ring:1: cluster-id: want 32 hexadecimal digits, got 0 bytes "
+                                     "(not shown): copy it anew from another node");
     assert_refused("\nkey = 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde \n",
-                   "ring:2: key: want 64 hexadecimal digits, got 63 bytes (not shown)");
+                   "ring:2: key: want 64 hexadecimal digits, got 63 bytes (not shown): copy it "
+                   "anew from another node");
     assert_refused("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
-                   "ring:1: not of the form `name = value`");
+                   "ring:1: not of the form `name = value`, as `leasehold keygen` makes them: copy "
+                   "the keyring anew from another node");
     assert_refused("keys = 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
                    "ring:1: unknown name; a keyring holds cluster-id, hash-key and key");
     assert_refused("= 1\n", "ring:1: unknown name; a keyring holds cluster-id, hash-key and key");

@@ -324,7 +324,10 @@ static void shows_the_usage_when_words_are_missing_or_too_many(void **state)
             "duration] [HOLDER holder] [WAIT duration] [TIMEOUT duration] [ID id]");
     refuses(*state, "LEASE RENEW a 65793", "the usage is LEASE RENEW name token holder");
     refuses(*state, "LEASE RELEASE a 65793 h more", "the usage is LEASE RELEASE");
-    refuses(*state, "LEASE GET a b", "the usage is LEASE GET name");
+    refuses(*state, "LEASE GET", "the usage is LEASE GET name [TIMEOUT duration]");
+    refuses(*state, "LEASE GET a b",
+            "LEASE GET has no option 'b': it takes name [TIMEOUT duration]");
+    refuses(*state, "LEASE REVOKE a TIMEOUT 0", "TIMEOUT '0' is no duration");
     refuses(*state, "ECHO", "the usage is ECHO message");
     refuses(*state, "PING a b", "wrong number of arguments for 'ping' command");
 }
