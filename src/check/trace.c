@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "check/closed_model.h"
 #include "check/describe.h"
 #include "check/lease_model.h"
 #include "check/trace_svg.h"
@@ -95,14 +96,37 @@ static void write_constants(const struct lh_check_config *config, FILE *file)
     fprintf(file, "},");
 }
 
+// On the closed network, where an answer counts at once, of a request; of nobody, proposer 0, if its
+// ballot is over.
+static void write_closed_message(const struct lh_trace *trace, uint32_t index, FILE *file)
+{
+    const struct lh_action action = trace->actions[index];
+    const char *kind = action.kind == LH_ACT_DELIVER_PREPARE   ? "Prepare"
+                       : action.kind == LH_ACT_DELIVER_ACCEPT  ? "Accept"
+                       : action.kind == LH_ACT_DELIVER_RELEASE ? "Release"
+                                                               : NULL;
+    if (kind == NULL)
+        return;
+    const uint32_t owner =
+        lh_trace_state(trace, index - 1)[lh_closed_ballot(action.message, LH_CB_OWNER)];
+    fprintf(file,
+            "\"message\":{\"kind\":\"%s\",\"proposer\":%u,\"acceptor\":%u,\"ballot\":%u,"
+            "\"reports\":0,\"until\":0},",
+            kind, owner > trace->model->config.proposers ? 0 : owner, action.process + 1u,
+            action.message);
+}
+
 // Of a message that is delivered or lost.
-static void write_message(const struct lh_trace *trace, struct lh_action action, FILE *file)
+static void write_message(const struct lh_trace *trace, uint32_t index, FILE *file)
 {
     static const char *const kinds[] = {"Prepare", "Promise", "Accept", "Accepted", "Release"};
+    const struct lh_action action = trace->actions[index];
     const bool has_one =
         action.kind == LH_ACT_DELIVER_PREPARE || action.kind == LH_ACT_DELIVER_PROMISE ||
         action.kind == LH_ACT_DELIVER_ACCEPT || action.kind == LH_ACT_DELIVER_ACCEPTED ||
         action.kind == LH_ACT_DELIVER_RELEASE || action.kind == LH_ACT_DROP;
+    if (trace->model->config.module == LH_CHECK_CLOSED)
+        write_closed_message(trace, index, file);
     if (trace->model->layout.message_count == 0 || !has_one)
         return;
     const struct lh_message *m = &lh_lease_of(trace->model)->messages[action.message];
@@ -130,7 +154,7 @@ static void write_json(const struct lh_trace *trace, FILE *file)
                 "{\"number\":%u,\"time\":%u,\"action\":\"%s\",\"process\":%u,\"argument\":%u,",
                 i + 1, lh_trace_time(trace, i), lh_action_name(action.kind), action.process + 1u,
                 action.argument);
-        write_message(trace, action, file);
+        write_message(trace, i, file);
         fprintf(file, "\"kept\":%s,\"text\":\"%s\",\"state\":", action.keep ? "true" : "false",
                 text);
         write_state(trace, to, file);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@ struct replay {
     struct lh_sim_roles *roles;
     const json_t *state; // of the trace, after this step
     const char *rules;   // that decide this step
+    bool closed;         // the closed network: times are what remains, and answers count at once
+    unsigned asked;      // the proposer whose request was delivered last
     bool bad;            // the file
 };
 
@@ -108,45 +111,76 @@ static bool differs(const struct replay *replay, char kind, unsigned number, con
            departs(replay, "%c%u %s %u, in the trace %u", kind, number + 1, what, ours, theirs);
 }
 
+// A deadline of the trace.
+static struct lh_instant deadline(struct replay *replay, unsigned value)
+{
+    return replay->closed ? lh_after(replay->roles->now, (struct lh_duration){value * LH_NS_PER_S})
+                          : instant_of(value);
+}
+
 static bool acceptor_differs(struct replay *replay, unsigned a)
 {
     const struct lh_sim_acceptor *acceptor = &replay->roles->acceptors[a];
     const struct lh_acceptor_record *record = &acceptor->role;
     struct lh_instant now = replay->roles->now;
+    bool closed = replay->closed;
     bool ours = !acceptor->down && lh_acceptor_live(record, now);
-    unsigned until = variable(replay, "a%u.deadline", a + 1);
-    unsigned recorded = variable(replay, "a%u.ballot", a + 1);
-    bool theirs = variable(replay, "a%u.owner", a + 1) != 0 && lh_before(now, instant_of(until));
-    unsigned silent_until = variable(replay, "a%u.quarantineUntil", a + 1);
-    bool silent = lh_before(now, instant_of(silent_until));
+    struct lh_instant until =
+        deadline(replay, variable(replay, closed ? "a%u.exclusion" : "a%u.deadline", a + 1));
+    unsigned recorded = variable(replay, closed ? "a%u.record" : "a%u.ballot", a + 1);
+    bool theirs = lh_before(now, until) && (closed || variable(replay, "a%u.owner", a + 1) != 0);
+    struct lh_instant silent_until =
+        deadline(replay, variable(replay, closed ? "a%u.silence" : "a%u.quarantineUntil", a + 1));
     return differs(replay, 'a', a, "has promised", (unsigned)lh_ballot_counter(record->promised),
                    variable(replay, "a%u.promised", a + 1)) ||
            differs(replay, 'a', a, "has as its live record, of ballot (0: none),",
                    ours ? (unsigned)lh_ballot_counter(record->ballot) : 0, theirs ? recorded : 0) ||
            (ours && theirs &&
-            differs(replay, 'a', a, "excludes others until", time_of(record->deadline), until)) ||
-           (!acceptor->down && differs(replay, 'a', a, "is in quarantine (0: no, 1: yes):",
-                                       lh_before(now, acceptor->silent_until), silent));
+            differs(replay, 'a', a, "excludes others until", time_of(record->deadline),
+                    time_of(until))) ||
+           (!acceptor->down &&
+            differs(replay, 'a', a, "is in quarantine (0: no, 1: yes):",
+                    lh_before(now, acceptor->silent_until), lh_before(now, silent_until)));
+}
+
+// On the closed network the trace tells which promises are open.
+static bool open_differs(struct replay *replay, unsigned p)
+{
+    const struct lh_proposer *role = &replay->roles->proposers[p].role;
+    replay->rules = "P2";
+    for (unsigned a = 0; a < replay->roles->config.acceptors && role->phase == LH_PREPARING; a++) {
+        bool theirs = (variable(replay, "a%u.open", a + 1) >> p & 1) != 0;
+        if (lh_set_has(role->open, a) != theirs)
+            return departs(replay, "p%u takes what a%u promised as %s, in the trace it is %s",
+                           p + 1, a + 1, theirs ? "not open" : "open", theirs ? "open" : "not");
+    }
+    return false;
 }
 
 static bool proposer_differs(struct replay *replay, unsigned p)
 {
     const struct lh_proposer *role = &replay->roles->proposers[p].role;
+    bool closed = replay->closed;
     bool ours = lh_proposer_holds(role, replay->roles->now);
-    bool theirs = variable(replay, "p%u.active", p + 1) != 0;
-    unsigned ballot = variable(replay, "p%u.activeBallot", p + 1);
-    unsigned until = variable(replay, "p%u.pDeadline", p + 1);
+    struct lh_instant until =
+        deadline(replay, variable(replay, closed ? "p%u.authority" : "p%u.pDeadline", p + 1));
+    bool theirs =
+        closed ? lh_before(replay->roles->now, until) : variable(replay, "p%u.active", p + 1) != 0;
+    unsigned ballot = variable(replay, closed ? "p%u.held" : "p%u.activeBallot", p + 1);
     unsigned phase = variable(replay, "p%u.phase", p + 1);
-    unsigned pending = variable(replay, "p%u.pendingDeadline", p + 1);
+    struct lh_instant pending =
+        deadline(replay, variable(replay, closed ? "p%u.pending" : "p%u.pendingDeadline", p + 1));
     return differs(replay, 'p', p, "holds the lease of ballot (0: none)",
                    ours ? (unsigned)lh_ballot_counter(role->held) : 0, theirs ? ballot : 0) ||
            (ours && theirs &&
-            differs(replay, 'p', p, "believes in its lease until", time_of(role->until), until)) ||
+            differs(replay, 'p', p, "believes in its lease until", time_of(role->until),
+                    time_of(until))) ||
            differs(replay, 'p', p, "is in phase (1: prepare, 2: accept)", (unsigned)role->phase,
                    phase) ||
            (role->phase == LH_ACCEPTING && phase == LH_ACCEPTING &&
             differs(replay, 'p', p, "counts no answer from this time on:", time_of(role->td),
-                    pending));
+                    time_of(pending))) ||
+           (closed && open_differs(replay, p));
 }
 
 static bool state_differs(struct replay *replay)
@@ -188,30 +222,15 @@ static unsigned find(struct replay *replay, const json_t *message)
     }
     for (unsigned i = 0; i < roles->packet_count; i++) {
         const struct lh_sim_packet *packet = &roles->packets[i];
-        if (packet->message.kind == kinds[k].kind && packet->proposer == proposer &&
-            packet->acceptor == acceptor && lh_ballot_counter(packet->message.ballot) == ballot &&
+        if (packet->message.kind == kinds[k].kind && packet->acceptor == acceptor &&
+            (packet->proposer == proposer || (replay->closed && proposer == UINT_MAX)) &&
+            lh_ballot_counter(packet->message.ballot) == ballot &&
             (kinds[k].kind != LH_MESSAGE_PROMISE ||
              lh_ballot_counter(packet->message.reported) == reports) &&
             (kinds[k].kind != LH_MESSAGE_ACCEPTED || time_of(packet->covers) == until))
             return i;
     }
     return LH_SIM_PACKETS_MAX;
-}
-
-static bool deliver(struct replay *replay, const json_t *step)
-{
-    unsigned packet = find(replay, json_object_get(step, "message"));
-    if (packet == LH_SIM_PACKETS_MAX)
-        return false;
-    if (json_is_true(json_object_get(step, "kept")))
-        lh_sim_roles_repeat(replay->roles, packet);
-    return lh_sim_roles_deliver(replay->roles, packet);
-}
-
-static bool drop(struct replay *replay, const json_t *step)
-{
-    unsigned packet = find(replay, json_object_get(step, "message"));
-    return packet != LH_SIM_PACKETS_MAX && lh_sim_roles_drop(replay->roles, packet);
 }
 
 static unsigned process(struct replay *replay, const json_t *step, unsigned count)
@@ -232,15 +251,78 @@ static unsigned acceptor_of(struct replay *replay, const json_t *step)
     return process(replay, step, replay->roles->config.acceptors);
 }
 
+// Promises are read at once; answers to an Accept wait for Activate; refusals are none.
+static void hear(struct replay *replay, unsigned acceptor)
+{
+    struct lh_sim_roles *roles = replay->roles;
+    unsigned promise = lh_sim_roles_find(roles, LH_MESSAGE_PROMISE, replay->asked, acceptor);
+    unsigned refusal = lh_sim_roles_find(roles, LH_MESSAGE_REJECTED, replay->asked, acceptor);
+    if (promise != LH_SIM_PACKETS_MAX)
+        lh_sim_roles_deliver(roles, promise);
+    else if (refusal != LH_SIM_PACKETS_MAX)
+        lh_sim_roles_drop(roles, refusal);
+}
+
+static bool deliver(struct replay *replay, const json_t *step)
+{
+    struct lh_sim_roles *roles = replay->roles;
+    unsigned packet = find(replay, json_object_get(step, "message"));
+    if (packet == LH_SIM_PACKETS_MAX)
+        return false;
+    const struct lh_sim_packet taken = roles->packets[packet];
+    if (replay->closed || json_is_true(json_object_get(step, "kept")))
+        lh_sim_roles_repeat(roles, packet);
+    if (replay->closed)
+        roles->config.exclusion = taken.message.ttl;
+    bool changed = lh_sim_roles_deliver(roles, packet);
+    replay->asked = taken.proposer;
+    if (replay->closed)
+        hear(replay, taken.acceptor);
+    return changed;
+}
+
+// The answers to its Accept, as many as it takes.
+static bool activate(struct replay *replay, const json_t *step)
+{
+    struct lh_sim_roles *roles = replay->roles;
+    unsigned p = proposer_of(replay, step);
+    const struct lh_proposer *role = &roles->proposers[p].role;
+    for (unsigned i = 0; i < roles->packet_count && role->phase == LH_ACCEPTING;) {
+        const struct lh_sim_packet *packet = &roles->packets[i];
+        if (packet->message.kind == LH_MESSAGE_ACCEPTED && packet->proposer == p &&
+            packet->message.ballot == role->ballot)
+            lh_sim_roles_deliver(roles, i);
+        else
+            i++;
+    }
+    return role->phase == LH_IDLE;
+}
+
+static bool drop(struct replay *replay, const json_t *step)
+{
+    unsigned packet = find(replay, json_object_get(step, "message"));
+    return packet != LH_SIM_PACKETS_MAX && lh_sim_roles_drop(replay->roles, packet);
+}
+
 static bool start(struct replay *replay, const json_t *step)
 {
     struct lh_sim_proposer *proposer = &replay->roles->proposers[proposer_of(replay, step)];
     unsigned ballot = number_at(replay, step, "argument", BALLOT_MOST);
-    if (ballot == 0 || ballot <= lh_ballot_counter(proposer->role.ballot))
-        return refuse(replay, "a ballot that is not above the last one");
+    if (ballot <= proposer->counter)
+        return false;
     proposer->counter = ballot - 1;
+    if (replay->closed)
+        replay->roles->config.ttl.ns = LH_NS_PER_S * variable(replay, "b%u.duration", ballot);
     return proposer->role.phase == LH_IDLE &&
            lh_sim_roles_start(replay->roles, proposer_of(replay, step));
+}
+
+// On the closed network it is back at once.
+static bool crash_proposer(struct replay *replay, const json_t *step)
+{
+    unsigned p = proposer_of(replay, step);
+    return lh_sim_roles_crash_proposer(replay->roles, p) &&
+           (!replay->closed || lh_sim_roles_restart_proposer(replay->roles, p));
 }
 
 // An attempt that the trace's timer ends here is given up: when to, P5 leaves to the caller.
@@ -275,13 +357,14 @@ static const struct {
     {"SendAccept", "P3, T1", .of_proposer = lh_sim_roles_propose},
     {"DeliverAcceptReq", "A2, A4", .take = deliver},
     {"DeliverAccepted", "P4, T1", .take = deliver},
+    {"Activate", "P4, T1", .take = activate},
     {"AbandonAttempt", "P5", .of_proposer = lh_sim_roles_abandon},
     {"Release", "P6", .of_proposer = lh_sim_roles_release},
     {"DeliverRelease", "A3", .take = deliver},
     {"DropMessage", "the network", .take = drop},
     {"Tick", "T1", .take = tick},
     {"StutterAtEnd", "T1", .take = nothing},
-    {"CrashProposer", "P1", .of_proposer = lh_sim_roles_crash_proposer},
+    {"CrashProposer", "P1", .take = crash_proposer},
     {"RestartProposer", "P1", .of_proposer = lh_sim_roles_restart_proposer},
     {"CrashAcceptor", "A4", .of_acceptor = lh_sim_roles_crash_acceptor},
     {"RestartAcceptor", "A4, T3", .of_acceptor = lh_sim_roles_restart_acceptor},
@@ -313,21 +396,42 @@ static bool take(struct replay *replay, const json_t *step)
 
 // --- the file ---
 
+// What is beyond the paper's rules, A2 and D.
+static bool is_plain(struct replay *replay, const json_t *constants)
+{
+    static const char *const beyond[] = {"IdleForget",     "PromiseFloor",   "CleanRestart",
+                                         "Ceiling",        "ClientOutlives", "AllowReplace",
+                                         "AbandonRelease", "Prompt"};
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
+        const char *value = json_string_value(json_object_get(constants, beyond[i]));
+        if (value == NULL || strcmp(value, "false") != 0)
+            return refuse(replay, "replays no trace with %s=true", beyond[i]);
+    }
+    if (constant(replay, constants, "OneRoundRenewal", 0, TIME_MOST) != 0)
+        return refuse(replay, "replays no trace with OneRoundRenewal");
+    return !replay->bad;
+}
+
 static bool read_config(struct replay *replay, const json_t *trace,
                         struct lh_sim_roles_config *config)
 {
     const char *module = json_string_value(json_object_get(trace, "module"));
     const json_t *constants = json_object_get(trace, "constants");
-    if (module == NULL || (strcmp(module, "lease") != 0 && strcmp(module, "impl") != 0))
-        return refuse(replay, "replays traces of the modules lease and impl; this is of another");
+    replay->closed = module != NULL && strcmp(module, "closed") == 0;
+    if (module == NULL ||
+        (!replay->closed && strcmp(module, "lease") != 0 && strcmp(module, "impl") != 0))
+        return refuse(replay, "replays traces of the modules lease, impl and closed; this is of "
+                              "another");
     if (json_object_get(constants, "Quorums") != NULL)
         return refuse(replay, "its quorums are not majorities, ours are");
     config->proposers = constant(replay, constants, "Proposers", 1, LH_SIM_PROPOSERS_MAX);
     config->acceptors = constant(replay, constants, "Acceptors", 1, LH_SIM_ACCEPTORS_MAX);
+    config->quarantine.ns = LH_NS_PER_S * constant(replay, constants, "Quarantine", 0, TIME_MOST);
+    if (replay->closed)
+        return is_plain(replay, constants);
     config->ttl.ns = LH_NS_PER_S * constant(replay, constants, "ProposerDuration", 1, TIME_MOST);
     config->exclusion.ns =
         LH_NS_PER_S * constant(replay, constants, "AcceptorDuration", 1, TIME_MOST);
-    config->quarantine.ns = LH_NS_PER_S * constant(replay, constants, "Quarantine", 0, TIME_MOST);
     return !replay->bad;
 }
 
