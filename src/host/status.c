@@ -52,7 +52,9 @@ const char *lh_status_reason(const struct lh_host *host)
         return host->clocks.reason;
     switch (host->identity.state) {
     case LH_IDENTITY_LOADING: return "the data directory is being read";
-    case LH_IDENTITY_ASKING: return "waiting for other members to say whether this node is new";
+    case LH_IDENTITY_ASKING:
+        return "waiting for other members to say whether this node is new; they answer to the "
+               "address that their configuration has for it";
     case LH_IDENTITY_WRITING: return "its generation is being written";
     case LH_IDENTITY_ANNOUNCING: return "waiting for other members to record this node";
     case LH_IDENTITY_ADMITTING: return "its admission is being written";

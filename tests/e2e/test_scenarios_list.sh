@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as get, list and revoke answer it:
 # holder, age, renewals, last renewal, what remains, and when the next owner can come.
 . "$(dirname "$0")/lib.sh"
-plan 41
+plan 49
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=10s; done
@@ -15,6 +15,20 @@ prints() { grep -qE -- "$1" <<<"$out"; }
 # field KEY: a number or text of the JSON in $out; the first with that key.
 field() { grep -oE "[{,]\"$1\":\"?[^\",}]*" <<<"$out" | head -n1 | sed -E 's/^[^:]*:"?//'; }
 between() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; }
+
+# --- scenario 1: A expires, comes back and still finds its old record ---
+answers granted 1 ACQUIRE old TTL 300ms HOLDER ada
+a=${reply[token]}
+check 'scenario 1: A has expired' eventually 3 answers free 3 GET old
+not_owner() { exits 76 "$1" "$2" old --token $a --holder ada && says "'old' is not held under token $a by 'ada'"; }
+check 'scenario 1: A comes back to its own node: not the owner' not_owner 1 renew
+check 'scenario 1: nor does its release mean anything at another' not_owner 3 release
+check 'scenario 1: B gets a token above' eval 'acquires 2 old TTL 2s HOLDER bob && [ ${reply[token]} -gt $a ]'
+b=${reply[token]}
+check 'scenario 1: A is not the owner, while B is' eval 'not_owner 1 renew && not_owner 2 renew && not_owner 1 release'
+check 'scenario 1: B still has it' eval 'answers held 3 GET old && is holder bob && is token $b'
+check 'scenario 1: nor is A under the name of B' eval 'exits 76 1 renew old --token $a --holder bob && exits 76 1 renew old --token $b --holder ada'
+check 'scenario 1: A may have it anew, under a token above' eval 'answers released 2 RELEASE old $b bob && acquires 1 old TTL 300ms HOLDER ada && [ ${reply[token]} -gt $b ]'
 
 # --- scenario 13: T = 10 s: the next owner can come within [T, T + guard]. Here T is 2 s; with 1 % the guard is 41 ms. ---
 check 'scenario 13: A holds for T' exits 0 1 acquire bounds --ttl 2s --holder ada

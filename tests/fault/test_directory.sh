@@ -3,7 +3,7 @@
 # Data directories that are wiped, copied, swapped, shared, damaged, full or read-only: whatever a person or a script
 # does to them, no node forgets a promise without a quarantine, and each message names the cause and the remedy.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 44
+plan 47
 nets 4
 cluster 3
 for n in 1 2 3; do configure $n record="$dir/$n.record"; done
@@ -78,6 +78,16 @@ connect 4
 address_of() { [ "$2" = 2 ] && echo 10.0.0.4 || echo "10.0.0.$2"; }
 members='1 2 3' configure 4 node=2 data-dir="$dir/4.data"
 address_of() { echo "10.0.0.$2"; }
+mv "$dir/4.data" "$dir/4.copy"
+start 4
+for_ms 2000
+check 'a new one under its number, elsewhere, is not heard of' eval '
+    is_state 4 joining && [[ $(status_of 4 reason) == *"the address that their configuration has"* ]]'
+check 'and grants nothing' answers noquorum 4 ACQUIRE elsewhere TTL 1s TIMEOUT 300ms
+check 'nor is the one that runs disturbed' eval 'serving 1 2 3 && acquires 2 elsewhere TTL 1s'
+kill9 4
+rm -rf "$dir/4.data"
+mv "$dir/4.copy" "$dir/4.data"
 start 4
 check 'a copy that runs beside it is refused as running twice' logged 1 'node=2 reason="it runs twice'
 check 'with the remedy' logged 1 'stop one and remove its copy'
