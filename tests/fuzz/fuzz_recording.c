@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static bool read_files(struct lh_recording *recording, const uint8_t *bytes, size_t size)
 {
     char names[FILES_MOST][64];
-    const char *paths[FILES_MOST];
+    const char *paths[FILES_MOST] = {NULL};
     int files[FILES_MOST];
     char why[WHY_BYTES] = "";
     uint32_t count = 0;
