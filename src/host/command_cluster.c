@@ -4,6 +4,8 @@
 #include "host/command.h"
 #include "host/status.h"
 
+#define JOINING_SHOWN_MS 4000
+
 static void write_number(struct lh_writer *writer, const char *key, uint64_t value)
 {
     lh_resp_write_text(writer, key);
@@ -34,22 +36,38 @@ static void write_boot(struct lh_writer *writer, uint64_t boot)
 
 // --- peers ---
 
-static const char *peer_state(const struct lh_peer *peer)
+// The last datagram that was believed, or in which it asks whether it is new: then it has no life yet.
+static struct lh_instant heard_at(const struct lh_peer *peer)
+{
+    return peer->start == 0 ? lh_later(peer->heard_at, peer->stamp_at) : peer->heard_at;
+}
+
+static bool is_joining(const struct lh_peer *peer, struct lh_instant now)
+{
+    return !peer->up && lh_before(peer->heard_at, heard_at(peer)) &&
+           lh_left(heard_at(peer), now).ns < JOINING_SHOWN_MS * LH_NS_PER_MS;
+}
+
+static const char *peer_state(const struct lh_peer *peer, struct lh_instant now)
 {
     if (peer->refused != LH_REFUSAL_NONE)
         return "refused";
     if (peer->up)
         return "up";
-    return lh_before(LH_PAST, peer->heard_at) ? "down" : "unknown";
+    if (is_joining(peer, now))
+        return "joining";
+    return lh_before(LH_PAST, heard_at(peer)) ? "down" : "unknown";
 }
 
-static const char *peer_reason(const struct lh_peer *peer)
+static const char *peer_reason(const struct lh_peer *peer, struct lh_instant now)
 {
     if (peer->refused != LH_REFUSAL_NONE)
         return lh_refusal_text(peer->refused);
     if (peer->up)
         return "";
-    return lh_before(LH_PAST, peer->heard_at) ? "nothing heard from it lately"
+    if (is_joining(peer, now))
+        return "it waits for other members to say whether it is new";
+    return lh_before(LH_PAST, heard_at(peer)) ? "nothing heard from it lately"
                                               : "nothing heard from it since this node started";
 }
 
@@ -87,17 +105,24 @@ static void write_peer(struct lh_writer *writer, enum lh_resp_protocol protocol,
                        const struct lh_host *host, const struct lh_peer *peer,
                        struct lh_instant now)
 {
-    bool heard = lh_before(LH_PAST, peer->heard_at);
+    struct lh_instant heard = heard_at(peer);
     bool refuses_us = lh_before(LH_PAST, peer->refuses_us_at);
     lh_resp_write_map(writer, protocol, PEER_KEYS);
     write_number(writer, "node", peer->node);
-    write_text(writer, "state", peer_state(peer));
-    write_text(writer, "reason", peer_reason(peer));
+    write_text(writer, "state", peer_state(peer, now));
+    write_text(writer, "reason", peer_reason(peer, now));
     lh_resp_write_text(writer, "heard-ago-ms");
-    lh_resp_write_integer(writer, heard ? lh_floor_ms(lh_left(peer->heard_at, now)) : -1);
+    if (lh_before(LH_PAST, heard))
+        lh_resp_write_integer(writer, lh_floor_ms(lh_left(heard, now)));
+    else
+        lh_resp_write_null(writer, protocol);
     write_number(writer, "generation", peer->generation);
     write_number(writer, "start", peer->start);
-    write_number(writer, "rtt-us", (uint64_t)(peer->round_trip.ns / LH_NS_PER_US));
+    lh_resp_write_text(writer, "rtt-us");
+    if (peer->round_trip.ns > 0)
+        lh_resp_write_integer(writer, peer->round_trip.ns / LH_NS_PER_US);
+    else
+        lh_resp_write_null(writer, protocol);
     write_text(writer, "refuses-us", refuses_us ? lh_refusal_text(peer->refuses_us) : "");
     write_number(writer, "refused", peer->refused_count);
     write_clock(writer, protocol, host, peer, now);

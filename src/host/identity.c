@@ -177,7 +177,7 @@ static void start_again(struct lh_host *host, struct lh_host_effects *effects)
     identity->served = identity->restored ? (struct lh_duration){0} : identity->ceiling; // F4
     if (identity->restored) {
         identity->origin = "clean restart";
-        lh_host_event(effects, LH_EVENT_RESTORED);
+        lh_host_event(effects, LH_EVENT_RESTORED)->number = host->machine.counters.lost;
     }
     identity->quarantine_until = lh_after(host->started_at, identity->served);
     identity->state = LH_IDENTITY_ADMITTING;

@@ -282,7 +282,9 @@ static void take_body(struct lh_host *host, struct lh_reader reader, const struc
     }
     for (uint32_t i = 0; i < header->lease_count; i++)
         if (read_lease(&reader, &lease) && lh_proposer_holds(&lease.proposer, now))
-            take_lease(host, &lease); // the others ended while nobody was here
+            take_lease(host, &lease);
+        else
+            host->machine.counters.lost++; // it ended while nobody was here
 }
 
 const char *lh_host_restore(struct lh_host *host, struct lh_instant now,

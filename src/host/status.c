@@ -41,8 +41,15 @@ const char *lh_status_state(const struct lh_host *host)
     return "joining";
 }
 
+// By the number of witnesses; a member alone waits for nobody, and two members are refused.
+#define ASKING(count)                                                                              \
+    "waiting for " count " other members to say whether this node is new; they answer to the "     \
+    "address that their configuration has for it"
+
 const char *lh_status_reason(const struct lh_host *host)
 {
+    static const char *const asking[] = {"",          "",          ASKING("2"),
+                                         ASKING("3"), ASKING("4"), ASKING("5")};
     const struct lh_peer *refuser = decisive_refuser(host);
     if (host->halted != NULL)
         return host->halted;
@@ -52,9 +59,7 @@ const char *lh_status_reason(const struct lh_host *host)
         return host->clocks.reason;
     switch (host->identity.state) {
     case LH_IDENTITY_LOADING: return "the data directory is being read";
-    case LH_IDENTITY_ASKING:
-        return "waiting for other members to say whether this node is new; they answer to the "
-               "address that their configuration has for it";
+    case LH_IDENTITY_ASKING: return asking[lh_identity_witnesses(host->config.member_count)];
     case LH_IDENTITY_WRITING: return "its generation is being written";
     case LH_IDENTITY_ANNOUNCING: return "waiting for other members to record this node";
     case LH_IDENTITY_ADMITTING: return "its admission is being written";

@@ -57,6 +57,8 @@ static void log_node(const struct lh_event *event)
         lh_log(level, name, "ms=%llu", (unsigned long long)event->number / 1000000);
         break;
     case LH_EVENT_RESTORED:
+        lh_log(level, name, "leases-lost=%llu", (unsigned long long)event->number);
+        break;
     case LH_EVENT_SERVING: lh_log_event(level, name); break;
     case LH_EVENT_PEER_UP:
         lh_log(level, name, "node=%u generation=%u start=%llu", event->peer, event->generation,

@@ -3,13 +3,18 @@
 # Restarts of one, two and three nodes, inside and after their quarantine. Nothing is acquired through a majority
 # that may have forgotten, tokens only rise, and a rolling upgrade costs no lease.
 . "$(dirname "$0")/lib.sh"
-plan 36
+plan 40
 nets 3
 cluster 3
 for n in 1 2 3; do
     configure $n max-ttl=2s clean-restart=off quarantine-ceiling=off record="$dir/$n.record"
 done
-start 1 2 3
+start 1 2
+check 'two that are new see each other, and say for how many they wait' eventually 5 eval '
+    exits 69 1 status && [[ $out == *"waiting for 2 other members"*"node 2  joining  "*"it waits for other members"*"node 3  unknown  never "* ]]'
+check 'what is not known is null' eval '
+    exits 69 1 status --json && [[ $out == *"\"node\":3,\"state\":\"unknown\""*"\"heard_ago_ms\":null"*"\"rtt_us\":null"* ]]'
+start 3
 check 'three nodes serve' serving 1 2 3
 
 # --- one, in order ---
@@ -86,10 +91,13 @@ roll() {
 check 'each node is restarted twice, without a quarantine' roll
 check 'the command never lost its lease' eval 'beats job; [ "$(token_of job)" = "$token" ]'
 check 'a save is used once' eval '[ -z "$(ls "$dir/state")" ]'
+check 'a lease of a node that stays away' answers granted 2 ACQUIRE away TTL 1s
 stop 2
+for_ms 1100
 cp "$dir/state/leasehold-2.state" "$dir/saved"
 start 2
 eventually 5 is_state 2 serving # which its start number precedes: the save is consumed
+check 'that ended meanwhile is counted as lost' eval '[ "$(counter_of 2 lost)" = 1 ] && logged 2 "state-restored leases-lost=1"'
 kill9 2
 cp "$dir/saved" "$dir/state/leasehold-2.state"
 start 2
