@@ -48,10 +48,15 @@ struct cursor {
     const char *wrong; // NULL: nothing so far
 };
 
+static void is_no_line(struct cursor *cursor)
+{
+    cursor->wrong = "not a line of a recording";
+}
+
 static bool take(struct cursor *cursor, char wanted)
 {
     if (*cursor->at != wanted) {
-        cursor->wrong = "not a line of a recording";
+        is_no_line(cursor);
         return false;
     }
     cursor->at++;
@@ -65,8 +70,10 @@ static bool take_string(struct cursor *cursor, char *ret_text, size_t size)
     if (!take(cursor, '"'))
         return false;
     for (; *cursor->at != '"'; cursor->at++) {
-        if (*cursor->at == '\0')
-            return take(cursor, '"');
+        if (*cursor->at == '\0') {
+            is_no_line(cursor);
+            return false;
+        }
         if (*cursor->at == '\\' && cursor->at[1] != '\0') {
             if (used + 1 < size)
                 ret_text[used++] = *cursor->at;
