@@ -147,6 +147,19 @@ static void refuse(struct lh_machine *machine, struct lh_lease *lease, unsigned 
         lease->blocker = message->reported;
 }
 
+// A quorum has answered, one of it with a lease that ends sooner than the silent are asked again: it is
+// tried then.
+static void try_when_free(struct lh_machine *machine, struct lh_lease *lease, struct lh_instant now)
+{
+    unsigned answered = lh_set_count(lease->answered);
+    struct lh_instant at =
+        lh_machine_free_at(machine, lease, answered - lh_set_count(lease->refused));
+    if (answered < machine->quorum || lease->want != LH_WANT_ACQUIRE || !lh_before(now, at))
+        return;
+    lease->retry_at = lh_earlier(lease->retry_at, at);
+    lh_machine_arm(machine, lease);
+}
+
 void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
                            const struct lh_message *message, struct lh_instant now,
                            struct lh_lease_effects *effects)
@@ -166,6 +179,8 @@ void lh_machine_on_promise(struct lh_machine *machine, unsigned acceptor,
         lh_machine_arm(machine, lease);
     } else if (lh_machine_out_of_reach(machine, lease)) {
         refused_by_quorum(machine, lease, now, effects);
+    } else {
+        try_when_free(machine, lease, now);
     }
 }
 

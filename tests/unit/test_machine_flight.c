@@ -226,6 +226,28 @@ static void before_accept_silent_acceptors_are_given_up(void **state)
     end(fixture);
 }
 
+// The owner, node 2, is gone, and node 1 knows of it for a millisecond longer than node 0.
+static void what_ends_soon_is_tried_then_and_not_when_the_silent_are_asked_again(void **state)
+{
+    (void)state;
+    struct fixture *fixture = cluster();
+    acquire(fixture, 2, 100);
+    fixture_crash(fixture, 2, 0);
+    const int64_t ends = fixture_record(fixture, 1, NAME)->deadline.ns;
+    lh_acceptor_release(fixture_record(fixture, 0, NAME), fixture_now(fixture, 0), ballot_of(2, 1));
+    fixture->true_ns += ends - fixture_now(fixture, 1).ns - MS;
+    const int64_t asked = fixture->true_ns;
+    fixture_acquire(fixture, 0, NAME, lh_ms(1000));
+    fixture_settle(fixture);
+    while (!fixture_holds(fixture, 0, NAME) && fixture->true_ns < asked + 10 * MS) {
+        fixture->true_ns += MS / 10;
+        fixture_timer(fixture, 0);
+        fixture_settle(fixture);
+    }
+    assert_true(fixture_holds(fixture, 0, NAME));
+    end(fixture);
+}
+
 static void after_accept_silent_acceptors_are_asked_until_td(void **state)
 {
     (void)state;
@@ -443,6 +465,7 @@ int main(void)
         cmocka_unit_test(P5_a_stop_after_accept_lets_it_end),
         cmocka_unit_test(P5_a_stopped_attempt_ends_at_td_for_good),
         cmocka_unit_test(before_accept_silent_acceptors_are_given_up),
+        cmocka_unit_test(what_ends_soon_is_tried_then_and_not_when_the_silent_are_asked_again),
         cmocka_unit_test(after_accept_silent_acceptors_are_asked_until_td),
         cmocka_unit_test(F3_silent_acceptors_are_given_up_for_a_whole_renewal),
         cmocka_unit_test(T2_attempts_last_whole_milliseconds_up_to_M),
