@@ -39,16 +39,15 @@ static void look_at_directory(const char *path, const char *directory, struct fi
 {
     struct stat status;
     const char *wrong = NULL;
-    if (stat(directory, &status) != 0 && errno == ENOENT) {
+    const bool found = stat(directory, &status) == 0;
+    if (!found && errno == ENOENT) {
         lh_error_set(ret_line, "%s; there is no %s: leaseholdd.service makes it, or make it", path,
                      directory);
         return;
     }
-    if (stat(directory, &status) != 0)
-        wrong = strerror(errno);
-    else if (!S_ISDIR(status.st_mode))
+    if (found && !S_ISDIR(status.st_mode))
         wrong = "not a directory";
-    else if (access(directory, W_OK | X_OK) != 0)
+    else if (!found || access(directory, W_OK | X_OK) != 0)
         wrong = strerror(errno);
     findings->good = findings->good && wrong == NULL;
     lh_error_set(ret_line, "%s%s%s%s%s", path, wrong != NULL ? "; " : "",
