@@ -95,6 +95,7 @@ kill9 4
 check 'the copy gone, the original serves' eventually 10 acquires 2 twice TTL 1s
 kill9 2
 start 2
+serving 2 # so the number of this start is written
 kill9 2
 start 2
 check 'the original was restarted meanwhile' serving 1 2 3
