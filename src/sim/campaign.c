@@ -50,6 +50,21 @@ void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t s
     ret_settings->weakened = campaign->weakened;
 }
 
+// Why a file is not whole, or 0.
+static int write_files(const struct lh_sim_files *files)
+{
+    int failure = 0;
+    FILE *const all[] = {files->log, files->timeline};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i] != NULL && (fflush(all[i]) != 0 || ferror(all[i]) != 0))
+            failure = errno != 0 ? errno : EIO;
+    for (size_t i = 0; i < LH_SIM_NODES_MAX; i++)
+        if (files->records[i] != NULL &&
+            (fflush(files->records[i]) != 0 || ferror(files->records[i]) != 0))
+            failure = errno != 0 ? errno : EIO;
+    return failure;
+}
+
 static void work(const struct crew *crew, unsigned worker)
 {
     const struct lh_sim_campaign *campaign = crew->campaign;
@@ -62,6 +77,7 @@ static void work(const struct crew *crew, unsigned worker)
         atomic_store(&crew->shared->running[worker], seed);
         lh_sim_campaign_settings(campaign, seed, &settings);
         lh_sim_run(&settings, &campaign->files, &result);
+        result.unwritten = write_files(&campaign->files);
         fflush(NULL);
         if (write(crew->pipe[1], &result, sizeof result) != (ssize_t)sizeof result)
             break;

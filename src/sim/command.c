@@ -47,7 +47,8 @@ static const char usage[] =
     "                       takes --weaken as well\n"
     "  --json               one object a run\n\n"
     "Exit codes: 0 clean; 3 two held a lease at once, a token fell, or a stale write was taken; 4\n"
-    "after healing a node did not serve or a lease was not granted in time; 70 a run crashed.\n\n"
+    "after healing a node did not serve or a lease was not granted in time; 70 a run crashed; 1 a\n"
+    "file could not be written.\n\n"
     "Settings:\n";
 
 struct options {
@@ -57,6 +58,7 @@ struct options {
     bool json, progress, monte_carlo;
     // what came so far
     enum lh_sim_verdict worst;
+    int unwritten; // errno of a file, or 0
     uint64_t failed, done;
     uint64_t failed_seeds[FAILED_SHOWN];
     struct lh_sim_result total;
@@ -405,6 +407,8 @@ static void on_result(void *context, const struct lh_sim_result *result)
 {
     struct options *options = context;
     options->done++;
+    if (result->unwritten != 0)
+        options->unwritten = result->unwritten;
     if (result->verdict != LH_SIM_CLEAN && options->failed++ < FAILED_SHOWN)
         options->failed_seeds[options->failed - 1] = result->seed;
     if (result->verdict > options->worst)
@@ -472,6 +476,11 @@ int lh_sim_command(int argc, char **argv)
         return LH_SIM_CRASHED;
     }
     print_summary(&options);
+    if (options.unwritten != 0)
+        fprintf(stderr, "leasehold sim: what the run writes is not whole: %s\n",
+                strerror(options.unwritten));
+    if (options.worst == LH_SIM_CLEAN && options.unwritten != 0)
+        return EXIT_FAILURE;
     if (options.worst == LH_SIM_CLEAN && options.campaign.stopped_by != 0 &&
         !is_open(&options.campaign))
         return 128 + options.campaign.stopped_by;

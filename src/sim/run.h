@@ -40,6 +40,7 @@ struct lh_sim_result {
     int64_t at_ns; // of what was wrong, in true time
     char what[256];
     uint64_t log_hash; // of the event log
+    int unwritten;     // why a file is not whole (errno), or 0
     int64_t simulated_ns;
 #define LH_SIM_COUNT_FIELD(field, name) uint64_t field;
     LH_SIM_COUNTS(LH_SIM_COUNT_FIELD)

@@ -28,7 +28,7 @@ unsigned lh_sim_weaken_parse(const char *text)
         for (unsigned i = 0; i < LH_SIM_WEAKEN_COUNT; i++)
             if (strlen(names[i]) == size && strncmp(names[i], text, size) == 0)
                 flag = 1u << i;
-        if (flag == 0)
+        if (flag == 0 || strcmp(text + size, ",") == 0)
             return 0;
         flags |= flag;
         text += size + (text[size] == ',');

@@ -25,7 +25,8 @@ gives 0 "loss=1234," --seed 7 --faults loss=1234,crash-every=0s && grep -qF "cra
 verdict $? "--faults overrides what the seed chose"
 
 gives 64 "needs a single --seed" --seeds 1..2 --record "$scratch/recorded" &&
-    gives 64 "Not a directory" --seed 1 --record "$scratch/one/recorded"
+    gives 64 "Not a directory" --seed 1 --record "$scratch/one/recorded" &&
+    gives 1 "not whole: No space left on device" --seed 1 --log /dev/full && gives 1 "not whole" --seed 1 --timeline /dev/full
 verdict $? "--record is for one seed, and says what is wrong with its directory"
 
 # recorded STATUS TEXT SEED WORDS...: what `trace check` says of the recordings of a run.
@@ -94,7 +95,7 @@ assert len(runs) == 3 and all(r["seed"] and r["events"] > 0 and len(r["log"]) ==
 verdict $? "--json gives one object a seed"
 
 gives 64 "'up' is not" --faults loss=up && gives 64 "'speed' is no setting" --faults speed=1 &&
-    gives 64 "'--sed'" --sed 1 && gives 64 "'everything'" --weaken everything && gives 64 "'5..2'" --seeds 5..2 &&
+    gives 64 "'--sed'" --sed 1 && gives 64 "'everything'" --weaken everything && gives 64 "'no-guard,'" --weaken no-guard, && gives 64 "'5..2'" --seeds 5..2 &&
     gives 64 "'0s'" --duration 0s && gives 64 "max-ttl from 50ms" --faults max-ttl=1ms &&
     gives 64 "a value is missing" --seed && gives 64 "give one number" --seed x &&
     gives 64 "give two numbers" --seeds x.. && gives 64 "No such file" --seed 1 --log "$scratch/none/log"
