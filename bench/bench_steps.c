@@ -110,7 +110,7 @@ static void measure(struct lone_host *lone, const int64_t *tokens, uint64_t live
     }
 }
 
-// All are bound to one connection, which is gone: the longest step of what that sets off.
+// All are bound to one connection, which is gone: the longest step until all are let go.
 static double disconnect(struct lone_host *lone)
 {
     double longest = 0, begun = cpu_us();
@@ -119,17 +119,15 @@ static double disconnect(struct lone_host *lone)
     for (;;) {
         double took = cpu_us() - begun;
         longest = took > longest ? took : longest;
-        begun = cpu_us();
-        if (lone->count == 0)
+        if (lone->host->machine.held == 0)
             return longest;
-        struct lone_message message = lone->queue[lone->head];
-        lone->head = (lone->head + 1) % LONE_QUEUE_MAX;
-        lone->count--;
-        lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_MESSAGE,
-                                                .node = lone->config.node,
-                                                .generation = lh_host_generation(lone->host),
-                                                .message = message.kind,
-                                                .bytes = {message.body, message.size}});
+        begun = cpu_us();
+        if (lone->count > 0) {
+            lone_hear(lone);
+            continue;
+        }
+        lone->now = lh_later(lone->now, lh_host_deadline(lone->host));
+        lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_TIMER});
     }
 }
 

@@ -48,7 +48,7 @@ struct cursor {
     const char *wrong; // NULL: nothing so far
 };
 
-static void is_no_line(struct cursor *cursor)
+static void refuse_line(struct cursor *cursor)
 {
     cursor->wrong = "not a line of a recording";
 }
@@ -56,7 +56,7 @@ static void is_no_line(struct cursor *cursor)
 static bool take(struct cursor *cursor, char wanted)
 {
     if (*cursor->at != wanted) {
-        is_no_line(cursor);
+        refuse_line(cursor);
         return false;
     }
     cursor->at++;
@@ -71,7 +71,7 @@ static bool take_string(struct cursor *cursor, char *ret_text, size_t size)
         return false;
     for (; *cursor->at != '"'; cursor->at++) {
         if (*cursor->at == '\0') {
-            is_no_line(cursor);
+            refuse_line(cursor);
             return false;
         }
         if (*cursor->at == '\\' && cursor->at[1] != '\0') {
@@ -322,7 +322,7 @@ static bool read_file(struct lh_recording *recording, const char *path, uint32_t
                       uint64_t settled, char *ret_error, size_t error_size)
 {
     char line[8192];
-    uint64_t read = 0;
+    uint64_t size = 0;
     uint32_t number = 0;
     const char *wrong = NULL;
     FILE *stream = fopen(path, "re");
@@ -334,8 +334,8 @@ static bool read_file(struct lh_recording *recording, const char *path, uint32_t
         struct lh_recorded event = {.file = file, .line = ++number};
         if (strchr(line, '\n') == NULL && feof(stream))
             break; // the daemon was killed while it wrote
-        read += strlen(line);
-        event.is_late = read > settled;
+        size += strlen(line);
+        event.is_late = size > settled;
         wrong = parse_line(line, &event);
         if (wrong != NULL)
             break;

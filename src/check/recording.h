@@ -78,8 +78,8 @@ struct lh_recording {
 // The kind of message that an answer is to; LH_RECORDED_NONE if it is none.
 uint64_t lh_recorded_request(const struct lh_recorded *answer);
 
-// Appends the events of files, which daemons may be adding to. Returns false with what is wrong:
-// file, line and why.
+// Appends the events of `count` files, at least one, which daemons may be adding to. Returns false
+// with what is wrong: file, line and why; what was read before stays.
 bool lh_recording_read(struct lh_recording *recording, const char *const *paths, uint32_t count,
                        char *ret_error, size_t error_size);
 // Numbers the names. After the last file, before anything is judged. False without memory.

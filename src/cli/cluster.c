@@ -366,14 +366,6 @@ int lh_cluster_open_signals(struct lh_error *error)
     return fd;
 }
 
-bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status)
-{
-    if (node->daemon.pid == 0 || waitpid(node->daemon.pid, ret_status, WNOHANG) != node->daemon.pid)
-        return false;
-    node->daemon.pid = 0;
-    return true;
-}
-
 bool lh_cluster_state(const struct lh_cluster_node *node, struct lh_duration timeout,
                       char ret_state[32], int64_t *ret_quarantine_left_ms)
 {
@@ -412,7 +404,7 @@ static bool all_ended(struct lh_cluster *cluster)
     for (int i = 0; i < cluster->count; i++) {
         int status;
         lh_process_read(&cluster->nodes[i].daemon, ignore_line, NULL); // a full pipe would block it
-        lh_cluster_reap(&cluster->nodes[i], &status);
+        lh_process_reap(&cluster->nodes[i].daemon, &status);
         ended = ended && cluster->nodes[i].daemon.pid == 0;
     }
     return ended;

@@ -42,14 +42,12 @@ struct lh_cluster {
 bool lh_cluster_open(int count, const char *directory, const char *max_ttl,
                      struct lh_cluster *ret_cluster, struct lh_error *error);
 
+// Starts a node's daemon. False with the reason.
 bool lh_cluster_start(struct lh_cluster *cluster, struct lh_cluster_node *node,
                       struct lh_error *error);
 
 // Sends a signal to a running daemon; nothing if it does not run.
 void lh_cluster_signal(struct lh_cluster_node *node, int signal);
-
-// Takes note of a daemon that has ended. Returns true, once, with its wait status.
-bool lh_cluster_reap(struct lh_cluster_node *node, int *ret_status);
 
 // What a node says of itself: its state ("joining", "quarantine", "serving") and what is left of a
 // quarantine. False if it does not answer within `timeout`. Blocks.

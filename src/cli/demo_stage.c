@@ -75,11 +75,9 @@ static void reap_wrapper(struct lh_demo_stage *stage, int node)
 {
     struct lh_demo_wrapper *wrapper = &stage->wrappers[node];
     int status;
-    if (wrapper->process.pid == 0 ||
-        waitpid(wrapper->process.pid, &status, WNOHANG) != wrapper->process.pid)
+    if (!lh_process_reap(&wrapper->process, &status))
         return;
     lh_process_read(&wrapper->process, take_wrapper_line, stage);
-    wrapper->process.pid = 0;
     wrapper->ended_at = lh_clock_now();
     wrapper->last_code =
         WIFEXITED(status) ? WEXITSTATUS(status) : LH_EXIT_SIGNAL + WTERMSIG(status);
@@ -192,7 +190,7 @@ static void look(struct lh_demo_stage *stage)
         struct lh_cluster_node *node = &stage->cluster.nodes[i];
         int status;
         lh_process_read(&node->daemon, keep_daemon_line, stage);
-        lh_cluster_reap(node, &status);
+        lh_process_reap(&node->daemon, &status);
         lh_process_read(&stage->wrappers[i].process, take_wrapper_line, stage);
         reap_wrapper(stage, i);
         restart_wrapper(stage, i);

@@ -63,7 +63,7 @@ static void note_ended(struct lh_cluster *cluster)
     for (int i = 0; i < cluster->count; i++) {
         struct lh_cluster_node *node = &cluster->nodes[i];
         int status;
-        if (!lh_cluster_reap(node, &status))
+        if (!lh_process_reap(&node->daemon, &status))
             continue;
         lh_process_read(&node->daemon, print_line, NULL);
         if (WIFSIGNALED(status))

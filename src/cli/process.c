@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // Ctrl-C is for the parent, which ends its children in order.
@@ -71,6 +72,14 @@ void lh_process_read(struct lh_process *process,
             line(context, process->id, process->line);
         }
     }
+}
+
+bool lh_process_reap(struct lh_process *process, int *ret_status)
+{
+    if (process->pid == 0 || waitpid(process->pid, ret_status, WNOHANG) != process->pid)
+        return false;
+    process->pid = 0;
+    return true;
 }
 
 void lh_process_ignore(struct lh_process *process)

@@ -16,14 +16,18 @@ struct lh_process {
     size_t line_size;
 };
 
-// Starts it: `become` replaces the new process, whose output comes through process->output and which
-// gets `end_with` when this process ends.
+// Starts it: `become` replaces the new process, or returns if it cannot, which ends it with 127. Its
+// output comes through process->output (-1 before the first start), and it gets `end_with` when this
+// process ends. False with the reason.
 bool lh_process_start(struct lh_process *process, int end_with, void (*become)(const void *context),
                       const void *context, struct lh_error *error);
 
 // Calls `line` for each whole line that it has written, without its newline.
 void lh_process_read(struct lh_process *process,
                      void (*line)(void *context, int id, const char *text), void *context);
+
+// Takes note that it has ended. True, once, with its wait status.
+bool lh_process_reap(struct lh_process *process, int *ret_status);
 
 // What it writes from now on is lost.
 void lh_process_ignore(struct lh_process *process);

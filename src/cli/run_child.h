@@ -52,7 +52,8 @@ void lh_child_look(struct lh_child *child);
 void lh_child_start_hook(struct lh_child *child, const char *hook, const struct lh_holding *lease,
                          const struct lh_inherited *inherited);
 
-// Takes the terminal back unless a living group has it, closes the channel, and removes the control group if all has ended.
+// Takes the terminal back unless a living group has it, closes the channel, and removes the control
+// group if all has ended.
 void lh_child_close(struct lh_child *child);
 
 #endif

@@ -174,8 +174,7 @@ static int say_given_up(struct watching *watching)
 {
     struct lh_trouble *trouble = &watching->trouble;
     if (lh_feed_heard(watching->feed))
-        lh_trouble_note(trouble, LH_REACH_ANSWER, lh_feed_endpoint(watching->feed),
-                        "no majority of the members answered in time");
+        lh_trouble_note(trouble, LH_REACH_ANSWER, lh_feed_endpoint(watching->feed), LH_NO_MAJORITY);
     else if (lh_feed_fd(watching->feed) >= 0)
         lh_trouble_note(trouble, LH_REACH_SILENCE, lh_feed_endpoint(watching->feed),
                         "no answer in time");

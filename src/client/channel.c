@@ -314,37 +314,41 @@ static bool says_no_majority(const struct lh_resp_value *reply, char *ret_why, s
         !lh_slice_equal(text, LH_SLICE("noquorum")))
         return false;
     if (!lh_resp_as_text(lh_resp_get(reply, "reason"), &text) || text.size_bytes == 0)
-        text = LH_SLICE("no majority of the members answered in time");
+        text = LH_SLICE(LH_NO_MAJORITY);
     snprintf(ret_why, why_bytes, "%.*s", (int)text.size_bytes, (const char *)text.data);
     return true;
 }
 
-// One endpoint's turn. True if the answer is to be taken; else the trouble says why not, and
-// *ret_no_majority whether it is a node's word that no majority answers it.
-static bool try_call(struct lh_channel *channel, const char *const *words, size_t count,
-                     struct lh_duration timeout, struct lh_trouble *trouble, bool *ret_no_majority)
+enum turn {
+    TURN_TAKEN, // the answer is to be taken
+    TURN_FAILED,
+    TURN_NO_MAJORITY, // it is a node's word that no majority answers it
+};
+
+// One endpoint's turn. Unless the answer is to be taken the trouble says why not.
+static enum turn try_call(struct lh_channel *channel, const char *const *words, size_t count,
+                          struct lh_duration timeout, struct lh_trouble *trouble)
 {
     char why[256];
     lh_channel_begin(channel, words, count, timeout);
     if (lh_channel_wait(channel) != LH_CHANNEL_ANSWERED) {
         lh_trouble_note(trouble, channel->reach, lh_channel_endpoint(channel), channel->error.text);
-        return false;
+        return TURN_FAILED;
     }
     if (says_no_majority(&channel->values[0], why, sizeof why)) {
-        *ret_no_majority = true;
         lh_trouble_note(trouble, LH_REACH_ANSWER, lh_channel_endpoint(channel), why);
         lh_channel_try_next(channel);
-        return false;
+        return TURN_NO_MAJORITY;
     }
     struct lh_slice text = channel->values[0].text;
     if (channel->values[0].type != LH_RESP_ERROR ||
         !(lh_slice_has_prefix(text, LH_SLICE("NOTREADY")) ||
           lh_slice_has_prefix(text, LH_SLICE("BUSY"))))
-        return true;
+        return TURN_TAKEN;
     snprintf(why, sizeof why, "%.*s", (int)text.size_bytes, (const char *)text.data);
     lh_trouble_note(trouble, LH_REACH_ANSWER, lh_channel_endpoint(channel), why);
     lh_channel_try_next(channel);
-    return false;
+    return TURN_FAILED;
 }
 
 bool lh_channel_call(struct lh_channel *channel, const char *const *words, size_t count,
@@ -358,8 +362,10 @@ bool lh_channel_call(struct lh_channel *channel, const char *const *words, size_
         for (size_t untried = endpoints; untried > 0; untried--) {
             struct lh_duration left = lh_left(lh_clock_now(), give_up);
             struct lh_duration share = {left.ns / (int64_t)untried};
-            if (try_call(channel, words, count, share, ret_trouble, &no_majority))
+            enum turn turn = try_call(channel, words, count, share, ret_trouble);
+            if (turn == TURN_TAKEN)
                 return true;
+            no_majority = no_majority || turn == TURN_NO_MAJORITY;
         }
         if (no_majority || ret_trouble->reach < LH_REACH_SILENCE ||
             lh_left(lh_clock_now(), give_up).ns <= CALL_PAUSE_MS * LH_NS_PER_MS)

@@ -251,9 +251,8 @@ static enum lh_errand_result no_quorum(struct lh_errand *errand)
         holding->deadline = lh_authority_deadline(holding->deadline, errand->sent,
                                                   errand->answer.until_ns, errand->answer.rate_ppm);
     return endpoint_failed(errand, LH_REACH_ANSWER,
-                           errand->answer.reason[0] != '\0'
-                               ? errand->answer.reason
-                               : "no majority of the members answered in time");
+                           errand->answer.reason[0] != '\0' ? errand->answer.reason
+                                                            : LH_NO_MAJORITY);
 }
 
 static enum lh_errand_result handle_answer(struct lh_errand *errand,

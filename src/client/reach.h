@@ -5,6 +5,9 @@
 
 #include "os/error.h"
 
+// What a node means by `noquorum` if it gives no reason.
+#define LH_NO_MAJORITY "no majority of the members answered in time"
+
 enum lh_reach {
     LH_REACH_NOBODY,    // nothing listens: no such socket, refused, unreachable
     LH_REACH_FORBIDDEN, // the socket is there, and may not be opened by this user

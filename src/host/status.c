@@ -50,6 +50,7 @@ const char *lh_status_reason(const struct lh_host *host)
 {
     static const char *const asking[] = {"",          "",          ASKING("2"),
                                          ASKING("3"), ASKING("4"), ASKING("5")};
+    _Static_assert(LH_MEMBERS_MAX == 7, "who asks waits for 5 others at the most");
     const struct lh_peer *refuser = decisive_refuser(host);
     if (host->halted != NULL)
         return host->halted;

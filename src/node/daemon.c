@@ -25,7 +25,6 @@
 #include "os/file.h"
 
 #define EXIT_TROUBLE 1
-#define EXIT_USAGE 64 // what the packaged unit does not try again
 #define STORE_PATIENCE_MS 2000
 #define RELOAD_LOG_EVERY_MS 1000
 #define OWN_FILES 32 // open at once beside those of clients: 20, a keyring, looking up names
@@ -313,7 +312,7 @@ static bool load_keyring(struct daemon *daemon, struct lh_error *error)
 {
     struct lh_error warning = {""};
     if (!lh_keyring_load(daemon->config->keyring, &daemon->keyring, &warning, error)) {
-        daemon->exit_code = EXIT_USAGE;
+        daemon->exit_code = LH_DAEMON_USAGE;
         return false;
     }
     if (warning.text[0] != '\0')

@@ -9,6 +9,8 @@
 
 #include "node/config.h"
 
+#define LH_DAEMON_USAGE 64 // what the packaged unit does not try again
+
 // Runs until TERM or INT. Returns the exit code; what went wrong at the start is in `error`, and
 // the code is then not 0.
 int lh_daemon_run(struct lh_node_config *config, const char *version, struct lh_error *error);

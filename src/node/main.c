@@ -10,8 +10,6 @@
 #define LH_VERSION "unknown"
 #endif
 
-#define EXIT_USAGE 64
-
 static void write_usage(FILE *out)
 {
     fputs("Usage: leaseholdd [--config FILE] [--KEY VALUE]...\n"
@@ -42,14 +40,14 @@ int main(int count, char **arguments)
                      "there is no command '%s', only set-members; settings are flags, --KEY VALUE, "
                      "and `leaseholdd --help` lists them",
                      arguments[1]);
-        return complain(&error, EXIT_USAGE);
+        return complain(&error, LH_DAEMON_USAGE);
     }
     if (!lh_config_read(count - skip, arguments + skip, &config, &action, &error))
-        return complain(&error, EXIT_USAGE);
+        return complain(&error, LH_DAEMON_USAGE);
     switch (action) {
     case LH_CONFIG_HELP: write_usage(stdout); return 0;
     case LH_CONFIG_VERSION: puts("leaseholdd " LH_VERSION); return 0;
-    case LH_CONFIG_TEST: return lh_config_test(stdout, &config) ? 0 : EXIT_USAGE;
+    case LH_CONFIG_TEST: return lh_config_test(stdout, &config) ? 0 : LH_DAEMON_USAGE;
     case LH_CONFIG_RUN: break;
     }
     if (set_members) {

@@ -51,17 +51,19 @@ void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t s
 }
 
 // Why a file is not whole, or 0.
-static int write_files(const struct lh_sim_files *files)
+static int flush_file(FILE *file)
 {
-    int failure = 0;
-    FILE *const all[] = {files->log, files->timeline};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i] != NULL && (fflush(all[i]) != 0 || ferror(all[i]) != 0))
-            failure = errno != 0 ? errno : EIO;
-    for (size_t i = 0; i < LH_SIM_NODES_MAX; i++)
-        if (files->records[i] != NULL &&
-            (fflush(files->records[i]) != 0 || ferror(files->records[i]) != 0))
-            failure = errno != 0 ? errno : EIO;
+    errno = 0;
+    bool whole = file == NULL || (fflush(file) == 0 && ferror(file) == 0);
+    return whole ? 0 : errno != 0 ? errno : EIO;
+}
+
+static int flush_files(const struct lh_sim_files *files)
+{
+    int log = flush_file(files->log), timeline = flush_file(files->timeline);
+    int failure = log != 0 ? log : timeline;
+    for (size_t i = 0; i < LH_SIM_NODES_MAX && failure == 0; i++)
+        failure = flush_file(files->records[i]);
     return failure;
 }
 
@@ -77,7 +79,7 @@ static void work(const struct crew *crew, unsigned worker)
         atomic_store(&crew->shared->running[worker], seed);
         lh_sim_campaign_settings(campaign, seed, &settings);
         lh_sim_run(&settings, &campaign->files, &result);
-        result.unwritten = write_files(&campaign->files);
+        result.unwritten = flush_files(&campaign->files);
         fflush(NULL);
         if (write(crew->pipe[1], &result, sizeof result) != (ssize_t)sizeof result)
             break;

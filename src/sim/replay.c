@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,8 @@
 #include "sim/run.h"
 #include "sim/weaken.h"
 
+#define NOBODY (0u - 1) // whose ballot is over, on the closed network: any
+
 enum { EXIT_USAGE = 64, FILE_MOST = 64 << 20, TIME_MOST = 255, BALLOT_MOST = 255 };
 
 struct replay {
@@ -21,7 +22,6 @@ struct replay {
     const json_t *state; // of the trace, after this step
     const char *rules;   // that decide this step
     bool closed;         // the closed network: times are what remains, and answers count at once
-    unsigned asked;      // the proposer whose request was delivered last
     bool bad;            // the file
 };
 
@@ -223,7 +223,7 @@ static unsigned find(struct replay *replay, const json_t *message)
     for (unsigned i = 0; i < roles->packet_count; i++) {
         const struct lh_sim_packet *packet = &roles->packets[i];
         if (packet->message.kind == kinds[k].kind && packet->acceptor == acceptor &&
-            (packet->proposer == proposer || (replay->closed && proposer == UINT_MAX)) &&
+            (packet->proposer == proposer || (replay->closed && proposer == NOBODY)) &&
             lh_ballot_counter(packet->message.ballot) == ballot &&
             (kinds[k].kind != LH_MESSAGE_PROMISE ||
              lh_ballot_counter(packet->message.reported) == reports) &&
@@ -252,11 +252,10 @@ static unsigned acceptor_of(struct replay *replay, const json_t *step)
 }
 
 // Promises are read at once; answers to an Accept wait for Activate; refusals are none.
-static void hear(struct replay *replay, unsigned acceptor)
+static void take_answer(struct lh_sim_roles *roles, unsigned proposer, unsigned acceptor)
 {
-    struct lh_sim_roles *roles = replay->roles;
-    unsigned promise = lh_sim_roles_find(roles, LH_MESSAGE_PROMISE, replay->asked, acceptor);
-    unsigned refusal = lh_sim_roles_find(roles, LH_MESSAGE_REJECTED, replay->asked, acceptor);
+    unsigned promise = lh_sim_roles_find(roles, LH_MESSAGE_PROMISE, proposer, acceptor);
+    unsigned refusal = lh_sim_roles_find(roles, LH_MESSAGE_REJECTED, proposer, acceptor);
     if (promise != LH_SIM_PACKETS_MAX)
         lh_sim_roles_deliver(roles, promise);
     else if (refusal != LH_SIM_PACKETS_MAX)
@@ -275,9 +274,8 @@ static bool deliver(struct replay *replay, const json_t *step)
     if (replay->closed)
         roles->config.exclusion = taken.message.ttl;
     bool changed = lh_sim_roles_deliver(roles, packet);
-    replay->asked = taken.proposer;
     if (replay->closed)
-        hear(replay, taken.acceptor);
+        take_answer(roles, taken.proposer, taken.acceptor);
     return changed;
 }
 

@@ -67,7 +67,7 @@ void lh_sim_weaken_answer(unsigned flags, struct lh_proposer *proposer, unsigned
 void lh_sim_weaken_start(struct lh_sim_node *node);
 void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns);
 
-// A message was sent by the node, or, where rules are broken, is about to be handled by it.
+// A message is about to be handled by the node; of one that it has sent nothing is done.
 void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struct lh_trace *trace);
 
 #endif

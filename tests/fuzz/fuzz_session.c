@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         lone = lone_host_open(lh_ms(3000));
     else
         lone_restart(lone);
+    lone->full = true; // a minute of messages may be held back
     uint8_t packet[LH_SESSION_INPUT_BYTES];
     size_t packet_bytes = 0;
     uint32_t client = 0;

@@ -211,7 +211,7 @@ static void must_not_conform(const struct weakened *given)
         name, why);
 }
 
-// What a configuration may say, and of what: half of a set is drawn, in any mixture.
+// What a configuration may say. Of each line one word is drawn; a word that stands alone, or none.
 static const char *const drawn[LH_CHECK_MODULES][32] = {
     [LH_CHECK_LEASE] =
         {
@@ -257,7 +257,7 @@ static const char *const drawn[LH_CHECK_MODULES][32] = {
         },
 };
 
-// One of the words, or none.
+// One of the words; the only one, or none.
 static void draw(struct lh_prng *prng, const char *words, char constants[static 512])
 {
     char text[128];

@@ -41,6 +41,7 @@ struct lone_host {
     bool again;
     bool deaf; // what the host sends to itself is lost: no majority answers
     bool slow; // it is kept, and handed back by the next step that is not slow
+    bool full; // more is kept than there is room for: what comes then may be lost
 };
 
 static inline void lone_hash(void *context, struct lh_slice name, uint8_t ret_hash[16])
@@ -55,8 +56,9 @@ static inline void lone_enqueue(struct lone_host *lone, const struct lh_host_sen
 {
     const uint8_t *framed = lone->effects->arena + send->offset;
     LH_ASSERT(send->size >= 3 && send->to == lone->config.node);
-    if (lone->count == LONE_QUEUE_MAX)
-        return; // held back for long: what comes now is lost
+    if (lone->full && lone->count == LONE_QUEUE_MAX)
+        return;
+    LH_ASSERT_LT(lone->count, LONE_QUEUE_MAX);
     struct lone_message *message = &lone->queue[(lone->head + lone->count++) % LONE_QUEUE_MAX];
     message->kind = framed[0];
     message->size = lh_load_u16(framed + 1);
@@ -93,19 +95,25 @@ static inline void lone_input(struct lone_host *lone, struct lh_host_input input
         lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_PERSISTED, .number = persist});
 }
 
-// Hands back what the host sent to itself until it is quiet.
+// Hands back the first message that the host sent to itself.
+static inline void lone_hear(struct lone_host *lone)
+{
+    struct lone_message message = lone->queue[lone->head];
+    lone->head = (lone->head + 1) % LONE_QUEUE_MAX;
+    lone->count--;
+    lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_MESSAGE,
+                                            .node = lone->config.node,
+                                            .generation = lh_host_generation(lone->host),
+                                            .message = message.kind,
+                                            .bytes = {message.body, message.size}});
+}
+
+// All of them, until it is quiet.
 static inline void lone_settle(struct lone_host *lone)
 {
     bool again = lone->again;
     while (lone->count > 0 && !lone->slow) {
-        struct lone_message message = lone->queue[lone->head];
-        lone->head = (lone->head + 1) % LONE_QUEUE_MAX;
-        lone->count--;
-        lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_MESSAGE,
-                                                .node = lone->config.node,
-                                                .generation = lh_host_generation(lone->host),
-                                                .message = message.kind,
-                                                .bytes = {message.body, message.size}});
+        lone_hear(lone);
         again = again || lone->again;
     }
     lone->again = again;

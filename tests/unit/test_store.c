@@ -538,34 +538,51 @@ static void write_file(const char *path, const uint8_t *bytes, size_t size)
     close(file);
 }
 
+// The bytes of a store that lists `ret_expected`.
+static uint8_t *filled_file(struct fixture *fixture, char ret_expected[sizeof(listing)],
+                            size_t *ret_size)
+{
+    char path[128];
+    fill(fixture);
+    data_path(fixture, path, sizeof(path));
+    open_store(fixture);
+    strcpy(ret_expected, list(fixture));
+    assert_true(close_store(fixture));
+    return read_file(path, ret_size);
+}
+
+// With `bits` of one byte flipped the store is refused with its directory's name, or lists `expected`.
+static bool is_refused_with(struct fixture *fixture, uint8_t *bytes, size_t size, size_t at,
+                            uint8_t bits, const char *expected)
+{
+    char path[128];
+    data_path(fixture, path, sizeof(path));
+    bytes[at] ^= bits;
+    write_file(path, bytes, size);
+    bytes[at] ^= bits;
+    if (!lh_store_open(fixture->directory, &fixture->store, &fixture->error)) {
+        assert_non_null(strstr(fixture->error.text, fixture->directory));
+        return true;
+    }
+    assert_string_equal(list(fixture), expected);
+    assert_true(close_store(fixture));
+    return false;
+}
+
 // Either every byte is as it was written, or the store is refused with a remedy; whatever bit has
 // flipped.
 static void flipped_bits_are_noticed_or_harmless(void **state)
 {
     struct fixture *fixture = *state;
-    char path[128];
     char expected[sizeof(listing)];
     size_t size = 0, refused = 0;
     uint64_t random = 1;
-    fill(fixture);
-    data_path(fixture, path, sizeof(path));
-    open_store(fixture);
-    strcpy(expected, list(fixture));
-    assert_true(close_store(fixture));
-    uint8_t *bytes = read_file(path, &size);
+    uint8_t *bytes = filled_file(fixture, expected, &size);
     for (int i = 0; i < FLIPS; i++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         const size_t bit = (size_t)(random >> 16) % (size * 8);
-        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        write_file(path, bytes, size);
-        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        if (lh_store_open(fixture->directory, &fixture->store, &fixture->error)) {
-            assert_string_equal(list(fixture), expected);
-            assert_true(close_store(fixture));
-        } else {
-            assert_non_null(strstr(fixture->error.text, fixture->directory));
-            refused++;
-        }
+        refused +=
+            is_refused_with(fixture, bytes, size, bit / 8, (uint8_t)(1 << bit % 8), expected);
     }
     assert_true(refused > FLIPS / 10);
     free(bytes);
@@ -585,15 +602,9 @@ static uint64_t number_at(const uint8_t *page)
 static void a_flipped_meta_page_leads_to_no_earlier_pairs(void **state)
 {
     struct fixture *fixture = *state;
-    char path[128];
     char expected[sizeof(listing)];
     size_t size = 0, refused = 0;
-    fill(fixture);
-    data_path(fixture, path, sizeof(path));
-    open_store(fixture);
-    strcpy(expected, list(fixture));
-    assert_true(close_store(fixture));
-    uint8_t *bytes = read_file(path, &size);
+    uint8_t *bytes = filled_file(fixture, expected, &size);
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     const size_t newer = number_at(bytes) > number_at(bytes + page_size) ? 0 : page_size;
     assert_int_equal(number_at(bytes + newer) - number_at(bytes + (page_size - newer)), 1);
@@ -603,16 +614,7 @@ static void a_flipped_meta_page_leads_to_no_earlier_pairs(void **state)
         const uint8_t bit = (uint8_t)(1 << i / 2 % 8);
         if (page == newer && byte >= META_NUMBER && (bytes[page + byte] & bit) != 0)
             continue;
-        bytes[page + byte] ^= bit;
-        write_file(path, bytes, size);
-        bytes[page + byte] ^= bit;
-        if (lh_store_open(fixture->directory, &fixture->store, &fixture->error)) {
-            assert_string_equal(list(fixture), expected);
-            assert_true(close_store(fixture));
-        } else {
-            assert_non_null(strstr(fixture->error.text, fixture->directory));
-            refused++;
-        }
+        refused += is_refused_with(fixture, bytes, size, page + byte, bit, expected);
     }
     assert_true(refused > 100);
     free(bytes);
