@@ -329,6 +329,7 @@ static void on_timer(struct lh_host *host, struct lh_instant now, struct lh_host
                          lh_wheel_expire(&host->wheel, now, &timer);
          i++)
         dispatch(host, timer, now, effects);
+    lh_tenant_let_go_orphans(host, now, effects);
     if (!lh_before(now, host->tick_at)) {
         lh_clocks_tick(host, now, effects);
         struct lh_instant at = lh_peers_tick(host, now, effects);
@@ -364,6 +365,8 @@ void lh_host_step(struct lh_host *host, const struct lh_host_input *input,
 
 struct lh_instant lh_host_deadline(const struct lh_host *host)
 {
+    if (host->tenants.orphans != 0)
+        return LH_PAST;
     struct lh_instant at = lh_earlier(lh_wheel_next(&host->wheel), host->tick_at);
     return lh_earlier(at, lh_machine_deadline(&host->machine));
 }

@@ -35,10 +35,10 @@ struct lh_tenant {
     lh_ballot blocker;
     lh_ballot asked_of, told_of; // blocker whose owner was asked for its holder, and said
     struct lh_instant asked_until;
-    uint64_t told_hash;    // of that holder
-    uint64_t granted_to;   // the one connection that was told of this token; or MANY
-    uint32_t bond_session; // + 1: the connection that the lease is to end with; 0 = none
-    uint32_t bond_next, bond_previous; // leases of the same connection; 0 ends
+    uint64_t told_hash;                // of that holder
+    uint64_t granted_to;               // the one connection that was told of this token; or MANY
+    uint32_t bond_session;             // the connection that the lease is to end with
+    uint32_t bond_next, bond_previous; // the ring of that connection's leases; 0 = not bound
     bool orphaned;                     // it has ended, and the lease is to be let go
     uint32_t watches;                  // first of them; 0 = nobody watches
     uint32_t watch_query;
@@ -54,6 +54,7 @@ struct lh_tenants {
     struct lh_tenant *tenants; // by lease id
     struct lh_texts texts;
     uint32_t waiting; // requests in queues
+    uint32_t orphans; // first of the leases whose connections ended, a ring; 0 = none
     struct {
         uint64_t hash;
         lh_ballot token;
@@ -101,6 +102,10 @@ void lh_tenant_cancel(struct lh_host *host, struct lh_request *request, struct l
 
 // A session is no more: leases bound to it are let go, soon, if its client is known to have ended.
 void lh_tenant_session_ended(struct lh_host *host, uint32_t session, bool client_ended);
+
+// Lets some of them go, in every timer step; while there are more, the next one is due at once.
+void lh_tenant_let_go_orphans(struct lh_host *host, struct lh_instant now,
+                              struct lh_host_effects *effects);
 
 void lh_tenant_notice(struct lh_host *host, const struct lh_notice *notice, struct lh_instant now,
                       struct lh_host_effects *effects);

@@ -6,26 +6,50 @@
 // connection whose end proves its client's, and only as long as the lease was granted on no other
 // one, by acquiring again or by a renewal: who was told so there may believe after the first is dead.
 // A connection that this node ends, or that ends with it, proves nothing.
+//
+// The leases of one connection are a ring, so that its end costs the same however many they are: its
+// ring becomes a part of the ring of orphans, from which each timer step lets some go. Until then an
+// orphan is held as any other, and a bond that is taken away takes it out.
 #include "host/host_internal.h"
 #include "host/tenant_internal.h"
 
-static struct lh_session *session_of(struct lh_host *host, const struct lh_tenant *tenant)
+#define ORPHANS_A_STEP 16
+
+// Puts two rings together, `other` behind the last of `first`.
+static void join(struct lh_host *host, uint32_t first, uint32_t other)
 {
-    return &host->sessions.sessions[tenant->bond_session - 1];
+    struct lh_tenant *a = lh_tenant_of(&host->tenants, first);
+    struct lh_tenant *b = lh_tenant_of(&host->tenants, other);
+    uint32_t last = a->bond_previous;
+    lh_tenant_of(&host->tenants, last)->bond_next = other;
+    lh_tenant_of(&host->tenants, b->bond_previous)->bond_next = first;
+    a->bond_previous = b->bond_previous;
+    b->bond_previous = last;
+}
+
+static void add(struct lh_host *host, uint32_t *ring, uint32_t other)
+{
+    if (*ring == 0)
+        *ring = other;
+    else
+        join(host, *ring, other);
 }
 
 void lh_tenant_unbind(struct lh_host *host, uint32_t id)
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     tenant->orphaned = false;
-    if (tenant->bond_session == 0)
+    if (tenant->bond_next == 0)
         return;
-    if (tenant->bond_previous != 0)
-        lh_tenant_of(&host->tenants, tenant->bond_previous)->bond_next = tenant->bond_next;
-    else
-        session_of(host, tenant)->bonds = tenant->bond_next;
-    if (tenant->bond_next != 0)
-        lh_tenant_of(&host->tenants, tenant->bond_next)->bond_previous = tenant->bond_previous;
+    const uint32_t next = tenant->bond_next != id ? tenant->bond_next : 0;
+    // Another connection may be bond_session by now; this lease does not begin that one's ring.
+    uint32_t *bonds = &host->sessions.sessions[tenant->bond_session].bonds;
+    if (*bonds == id)
+        *bonds = next;
+    if (host->tenants.orphans == id)
+        host->tenants.orphans = next;
+    lh_tenant_of(&host->tenants, tenant->bond_previous)->bond_next = tenant->bond_next;
+    lh_tenant_of(&host->tenants, tenant->bond_next)->bond_previous = tenant->bond_previous;
     tenant->bond_session = tenant->bond_next = tenant->bond_previous = 0;
 }
 
@@ -34,11 +58,9 @@ static void bind(struct lh_host *host, uint32_t id, uint32_t session_id)
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     struct lh_session *session = &host->sessions.sessions[session_id];
     LH_ASSERT(session->local);
-    tenant->bond_session = session_id + 1;
-    tenant->bond_next = session->bonds;
-    if (session->bonds != 0)
-        lh_tenant_of(&host->tenants, session->bonds)->bond_previous = id;
-    session->bonds = id;
+    tenant->bond_session = session_id;
+    tenant->bond_next = tenant->bond_previous = id;
+    add(host, &session->bonds, id);
 }
 
 void lh_tenant_granted_to(struct lh_host *host, uint32_t id, const struct lh_request *request)
@@ -61,11 +83,21 @@ void lh_tenant_granted_to(struct lh_host *host, uint32_t id, const struct lh_req
 void lh_tenant_session_ended(struct lh_host *host, uint32_t session_id, bool client_ended)
 {
     struct lh_session *session = &host->sessions.sessions[session_id];
-    while (session->bonds != 0) {
-        uint32_t id = session->bonds;
+    if (client_ended && session->bonds != 0)
+        add(host, &host->tenants.orphans, session->bonds);
+    session->bonds = 0; // if the client may live, nothing will look for this ring any more
+}
+
+void lh_tenant_let_go_orphans(struct lh_host *host, struct lh_instant now,
+                              struct lh_host_effects *effects)
+{
+    for (unsigned i = 0;
+         i < ORPHANS_A_STEP && host->tenants.orphans != 0 && lh_host_has_room(effects); i++) {
+        uint32_t id = host->tenants.orphans;
         lh_tenant_unbind(host, id);
-        lh_tenant_of(&host->tenants, id)->orphaned = client_ended;
-        lh_tenant_settle(host, id);
+        lh_tenant_of(&host->tenants, id)->orphaned = true;
+        if (!lh_tenant_orphan_due(host, id, now, effects))
+            lh_tenant_settle(host, id);
     }
 }
 

@@ -42,11 +42,13 @@ refused() {
     ! bench/run --json "$1" >"$scratch/out" 2>"$scratch/err" && grep -qF -- "$2" "$scratch/err"
 }
 
-echo 1..14
+echo 1..15
 bench latency 12
 bench takeover 10
 bench leases 7
-bench steps 5
+bench steps 10
+grep -q '"name":"renew, 1000 leases".*"ratio":[0-9]' "$scratch/out"
+verdict $? 'steps: many leases stand beside few'
 bench clients 21
 bench check 6
 refused no-such 'there is no bench/bench_no-such'

@@ -1,6 +1,7 @@
 // Release on disconnect: a lease ends with the connection that it was granted on, if its holder
 // asked for that, the holder is known to have ended, and nobody was told meanwhile that he has it.
 #include "host_fixture.h"
+#include "lone_host.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -202,6 +203,170 @@ static void test_many_end_with_one_client(void **state)
     cluster_close(cluster);
 }
 
+// --- how many end at once ---
+
+#define BOUND_AT_ONCE 16 // that one timer step lets go
+
+__attribute__((format(printf, 3, 4))) static const char *
+tell(struct lone_host *lone, unsigned client, const char *format, ...)
+{
+    char line[160];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    lone->clients[client].used = 0;
+    lone_send(lone, client, line, (size_t)size);
+    lone->clients[client].output[lone->clients[client].used] = 0;
+    return (const char *)lone->clients[client].output;
+}
+
+static struct lone_host *open_lone(void)
+{
+    struct lone_host *lone = lone_host_open(lh_ms(60000));
+    for (unsigned client = 0; client < 3; client++)
+        lone_connect(lone, client);
+    return lone;
+}
+
+static void bind_many(struct lone_host *lone, unsigned client, unsigned first, unsigned count)
+{
+    for (unsigned i = first; i < first + count; i++)
+        assert_non_null(strstr(
+            tell(lone, client, "LEASE ACQUIRE a%u TTL 30s HOLDER me ON-DISCONNECT release\r\n", i),
+            "granted"));
+}
+
+static void end(struct lone_host *lone, unsigned client, bool ended)
+{
+    lone_input(lone,
+               (struct lh_host_input){.kind = LH_INPUT_CLOSE, .session = client, .ended = ended});
+    lone->clients[client].open = false;
+}
+
+static void timer_step(struct lone_host *lone)
+{
+    lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_TIMER});
+    lone_settle(lone);
+}
+
+static bool is_due(const struct lone_host *lone)
+{
+    return !lh_before(lone->now, lh_host_deadline(lone->host));
+}
+
+static void expect_lone(struct lone_host *lone, const char *name, const char *status)
+{
+    const char *answer = tell(lone, 2, "LEASE GET %s\r\n", name);
+    if (strstr(answer, status) == NULL)
+        fail_msg("%s is not %s: %s", name, status, answer);
+}
+
+// The end itself does not walk through them, each step lets a few go, and what is left is held.
+static void test_a_step_lets_only_so_many_go(void **state)
+{
+    (void)state;
+    for (unsigned more = 0; more <= 1; more++) {
+        struct lone_host *lone = open_lone();
+        bind_many(lone, 0, 0, BOUND_AT_ONCE + more);
+        end(lone, 0, true);
+        assert_int_equal(lone->host->machine.held, BOUND_AT_ONCE + more);
+        assert_true(is_due(lone));
+        timer_step(lone);
+        assert_int_equal(lone->host->machine.held, more);
+        assert_int_equal(is_due(lone), more > 0);
+        if (more > 0) {
+            expect_lone(lone, "a16", "held");
+            timer_step(lone);
+            assert_int_equal(lone->host->machine.held, 0);
+            assert_false(is_due(lone));
+        }
+        lone_host_close(lone);
+    }
+}
+
+// The number of the connection is another's before they are all let go.
+static void test_the_next_connection_has_no_part_in_it(void **state)
+{
+    (void)state;
+    for (unsigned ended = 0; ended <= 1; ended++) {
+        struct lone_host *lone = open_lone();
+        bind_many(lone, 0, 0, BOUND_AT_ONCE + 2);
+        end(lone, 0, true);
+        lone_connect(lone, 0);
+        bind_many(lone, 0, 50, 2);
+        timer_step(lone);
+        assert_int_equal(lone->host->machine.held, 4);
+        end(lone, 0, ended);
+        lone_advance(lone, 1);
+        assert_int_equal(lone->host->machine.held, ended ? 0 : 2);
+        expect_lone(lone, "a51", ended ? "free" : "held");
+        lone_host_close(lone);
+    }
+}
+
+// A client that may live keeps its leases, whatever happens to who has its number next.
+static void test_leases_of_a_client_that_may_live_belong_to_no_connection(void **state)
+{
+    (void)state;
+    struct lone_host *lone = open_lone();
+    bind_many(lone, 0, 0, 3);
+    end(lone, 0, false);
+    assert_false(is_due(lone));
+    lone_connect(lone, 0);
+    bind_many(lone, 0, 50, 3);
+    // The first, the middle and the last of what one connection had and of what the other has.
+    assert_non_null(strstr(tell(lone, 1, "LEASE ACQUIRE a0 TTL 30s HOLDER me\r\n"), "granted"));
+    assert_non_null(strstr(tell(lone, 1, "LEASE ACQUIRE a50 TTL 30s HOLDER me\r\n"), "granted"));
+    end(lone, 0, true);
+    lone_advance(lone, 1);
+    static const char *const held[] = {"a0", "a1", "a2", "a50"};
+    for (unsigned i = 0; i < 4; i++)
+        expect_lone(lone, held[i], "held");
+    expect_lone(lone, "a51", "free");
+    expect_lone(lone, "a52", "free");
+    lone_advance(lone, 30000);
+    assert_int_equal(lone->host->machine.held, 0);
+    lone_host_close(lone);
+}
+
+// Who is told so before it is let go may believe.
+static void test_an_orphan_that_is_granted_again_stays(void **state)
+{
+    (void)state;
+    static const unsigned again[] = {0, 5, BOUND_AT_ONCE + 1};
+    for (unsigned i = 0; i < 3; i++) {
+        struct lone_host *lone = open_lone();
+        bind_many(lone, 0, 0, BOUND_AT_ONCE);
+        bind_many(lone, 1, BOUND_AT_ONCE, 2);
+        end(lone, 0, true);
+        end(lone, 1, true);
+        assert_non_null(
+            strstr(tell(lone, 2, "LEASE ACQUIRE a%u TTL 30s HOLDER me\r\n", again[i]), "granted"));
+        lone_advance(lone, 1);
+        assert_int_equal(lone->host->machine.held, 1);
+        lone_host_close(lone);
+    }
+}
+
+// One that is not let go yet ends at its deadline, as any other does.
+static void test_an_orphan_ends_at_its_deadline_at_the_latest(void **state)
+{
+    (void)state;
+    struct lone_host *lone = open_lone();
+    bind_many(lone, 0, 0, BOUND_AT_ONCE + 1);
+    end(lone, 0, true);
+    lone->now = lh_after(lone->now, lh_ms(30001));
+    while (is_due(lone))
+        timer_step(lone);
+    assert_int_equal(lone->host->machine.held, 0);
+    assert_int_equal(lone->host->machine.counters.released, 0);
+    lone_advance(lone, 2000); // what acceptors exclude ends a little later
+    bind_many(lone, 1, 0, 3);
+    assert_int_equal(lone->host->machine.held, 3);
+    lone_host_close(lone);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +379,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ends_in_the_middle_of_a_renewal),
         cmocka_unit_test(test_a_waiter_follows_at_once),
         cmocka_unit_test(test_many_end_with_one_client),
+        cmocka_unit_test(test_a_step_lets_only_so_many_go),
+        cmocka_unit_test(test_the_next_connection_has_no_part_in_it),
+        cmocka_unit_test(test_leases_of_a_client_that_may_live_belong_to_no_connection),
+        cmocka_unit_test(test_an_orphan_that_is_granted_again_stays),
+        cmocka_unit_test(test_an_orphan_ends_at_its_deadline_at_the_latest),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
