@@ -58,6 +58,7 @@ static bool broken(const struct lh_sim_node *node, unsigned flag)
 void lh_sim_weaken_start(struct lh_sim_node *node)
 {
     struct lh_machine *machine = &lh_driver_host(node->driver)->machine;
+    memset(node->answered, 0, sizeof node->answered);
     if (broken(node, LH_SIM_WEAKEN_NO_GUARD))
         machine->config.timing.rate_ppm = 0; // D_A = D_P
 }
@@ -186,14 +187,40 @@ void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns)
         machine->acceptors.floor = LH_BALLOT_NONE;
 }
 
-static void forget_early(struct lh_machine *machine, struct lh_instant now, struct lh_key key)
+// When the node last promised or granted something of this name, or NULL: no room to note it.
+static int64_t *answered_at(struct lh_sim_node *node, struct lh_key key)
 {
-    struct lh_duration too_short = {machine->config.timing.max_ttl.ns / 8};
+    for (unsigned i = 0; i < LH_SIM_NAMES_MAX; i++) {
+        struct lh_sim_answered *answered = &node->answered[i];
+        if (answered->at_ns == 0)
+            answered->key = key;
+        if (lh_key_equal(answered->key, key))
+            return &answered->at_ns;
+    }
+    return NULL;
+}
+
+static void note_answer(struct lh_sim_node *node, struct lh_instant now,
+                        const struct lh_message *message)
+{
+    int64_t *answered = answered_at(node, message->key);
+    if (lh_message_is_answer(message->kind) && message->kind != LH_MESSAGE_REJECTED &&
+        answered != NULL)
+        *answered = now.ns;
+}
+
+static void forget_early(struct lh_sim_node *node, struct lh_machine *machine,
+                         struct lh_instant now, struct lh_key key)
+{
+    const int64_t *answered = answered_at(node, key);
     struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, key);
-    if (record != NULL && lh_acceptor_live(record, now))
-        record->deadline = lh_after(now, (struct lh_duration){-too_short.ns});
+    if (record == NULL || answered == NULL || *answered == 0 ||
+        now.ns - *answered < machine->config.timing.max_ttl.ns / 8)
+        return;
+    record->deadline = LH_PAST; // and last touched at the beginning of time, like no other
+    record->stamp = 0;
     for (unsigned i = 0; i < machine->acceptors.used; i++)
-        lh_acceptors_forget(&machine->acceptors, now, too_short);
+        lh_acceptors_forget(&machine->acceptors, now, (struct lh_duration){now.ns});
 }
 
 void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struct lh_trace *trace)
@@ -202,10 +229,12 @@ void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struc
     struct lh_machine *machine = &host->machine;
     struct lh_instant now = {now_ns};
     const struct lh_message *message = &trace->message;
-    if (!trace->received)
+    if (!trace->received) {
+        note_answer(node, now, message);
         return;
+    }
     if (broken(node, LH_SIM_WEAKEN_FORGET_EARLY))
-        forget_early(machine, now, message->key);
+        forget_early(node, machine, now, message->key);
     if (lh_message_is_answer(message->kind))
         before_answer(node, machine, now, trace->peer - 1u, message);
     else

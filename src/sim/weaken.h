@@ -34,7 +34,8 @@ struct lh_trace;
     X(TOKEN_REUSE, "token-reuse", "F2: a restarted node counts from the beginning")                \
     X(NO_FLOOR, "no-floor",                                                                        \
       "F2: a restarted acceptor has promised nothing; tokens are not judged")                      \
-    X(FORGET_EARLY, "forget-early", "F1: a name is forgotten too early, at rest or not")           \
+    X(FORGET_EARLY, "forget-early",                                                                \
+      "F1: a name is forgotten an eighth of max-ttl after its last grant, live or not")            \
     X(EARLY_RELEASE, "early-release", "P6: the client releases and goes on")                       \
     X(CLIENT_OVERGRANT, "client-overgrant", "Client: the deadline counts from the answer")
 
@@ -67,7 +68,7 @@ void lh_sim_weaken_answer(unsigned flags, struct lh_proposer *proposer, unsigned
 void lh_sim_weaken_start(struct lh_sim_node *node);
 void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns);
 
-// A message is about to be handled by the node; of one that it has sent nothing is done.
+// The node is about to handle a message, or to send one.
 void lh_sim_weaken_message(struct lh_sim_node *node, int64_t now_ns, const struct lh_trace *trace);
 
 #endif

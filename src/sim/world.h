@@ -35,6 +35,12 @@ struct lh_sim_write {
     struct lh_host_pair pairs[LH_HOST_PAIRS_MAX];
 };
 
+// A name that this node promised or granted something of, and when, by its clock; 0: none.
+struct lh_sim_answered {
+    struct lh_key key;
+    int64_t at_ns;
+};
+
 enum lh_sim_disk { LH_SIM_DISK_STALLED, LH_SIM_DISK_FULL, LH_SIM_DISK_FAILING };
 
 struct lh_sim_node {
@@ -67,8 +73,9 @@ struct lh_sim_node {
     uint8_t *saved;        // F4
     size_t saved_size;
     // who is connected
-    uint32_t sessions[LH_SIM_SESSIONS_MAX]; // client + 1
-    uint32_t lives[LH_SIM_SESSIONS_MAX];    // which connection of it
+    uint32_t sessions[LH_SIM_SESSIONS_MAX];            // client + 1
+    uint32_t lives[LH_SIM_SESSIONS_MAX];               // which connection of it
+    struct lh_sim_answered answered[LH_SIM_NAMES_MAX]; // for the canary that forgets early
     // what it said of the leases it holds
     int64_t until_local_ns[LH_SIM_NAMES_MAX];
 };

@@ -17,11 +17,21 @@ found() {
     done
 }
 
-for rule in late-timer owner-only-release scalar-quorum stale-owner-open no-refusal shrinking-deadline no-quarantine \
-    short-quarantine no-guard stale-clock token-reuse forget-early early-release client-overgrant; do
-    found $rule
+rules="late-timer owner-only-release scalar-quorum stale-owner-open no-refusal shrinking-deadline no-quarantine
+    short-quarantine no-guard stale-clock token-reuse forget-early early-release client-overgrant"
+for rule in $rules; do
+    found "$rule"
     verdict $? "$rule is found in three ranges of seeds"
 done
+
+# Two that do the same in every run would be one bug under two names.
+for rule in $rules; do
+    "$build/leasehold" sim --seeds 1..20 --duration 60s --workers 1 --keep-going --json --weaken "$rule" |
+        sed -n 's/.*"log":"\([0-9a-f]*\)".*/\1/p' | tr '\n' ' '
+    echo
+done >"$scratch/logs"
+[ "$(sort -u "$scratch/logs" | wc -l)" -eq "$(echo $rules | wc -w)" ]
+verdict $? "no two of them are the same bug"
 
 # missed RULE: in the same ranges nothing is wrong.
 missed() {
