@@ -171,12 +171,6 @@ static bool parse_grid(const struct given *given, struct lh_guard_grid *ret)
 
 // --- real clocks ---
 
-static bool refuse_duration(const char *option, struct lh_duration value)
-{
-    char text[LH_DURATION_TEXT_BYTES];
-    return refuse(option, lh_duration_text(value, text), "give at most 24h");
-}
-
 static bool parse_bounds(const struct given *given, struct lh_guard_bounds *ret)
 {
     struct lh_guard_bounds bounds = {.ttl_ns = 10 * LH_NS_PER_S};
@@ -186,9 +180,9 @@ static bool parse_bounds(const struct given *given, struct lh_guard_bounds *ret)
     if (given->delay.given)
         bounds.delay_ns = given->delay.value.ns;
     if (bounds.ttl_ns > LH_GUARD_NS_MOST)
-        return refuse_duration("ttl", given->ttl.value);
+        return refuse("ttl", given->ttl.text, "give at most 24h");
     if (bounds.delay_ns > LH_GUARD_NS_MOST)
-        return refuse_duration("delay", given->delay.value);
+        return refuse("delay", given->delay.text, "give at most 24h");
     if (given->skew_ns != NULL &&
         !parse_range(lh_slice_of_string(given->skew_ns), -LH_GUARD_NS_MOST, LH_GUARD_NS_MOST,
                      &bounds.skew_least_ns, &bounds.skew_most_ns))
@@ -278,7 +272,8 @@ int lh_guard_command(int argc, char **argv)
             "--rate-error, "
             "--delay or --ttl: the smallest guard that leaves no overlap whatever\nreal clocks do "
             "within these bounds, found by search, and what it costs.\n\nExit code: 0; 1 if a "
-            "check fails or the window shows too little to tell, or if no guard is enough.",
+            "check fails or the window shows too little to tell, or if no guard is enough\nor "
+            "leaves the holder any time.",
         .options = options,
         .option_count = sizeof options / sizeof options[0]};
     struct lh_parsed parsed;

@@ -74,12 +74,15 @@ static void print_cost(const struct lh_guard_answer *answer)
     const struct lh_guard_worst *worst = &answer->worst;
     printf("what it costs at worst, if no holder renews:\n");
     printf("  the holder may act for       %s%s\n", ns_text(worst->usable_ns, usable),
-           worst->usable_ns == 0 ? ": it may find the lease over when it hears of it" : "");
+           worst->usable_ns == 0 ? ": the lease may be over when it hears of it" : "");
     printf("  then nobody may for          %s\n", ns_text(worst->gap_ns, gap));
     printf("  from one grant to the next   %s of %s without anybody: %.4f %% available\n",
            ns_text(worst->idle_ns, idle), ns_text(worst->cycle_ns, cycle),
            100 - idle_percent(worst));
     printf("  and without a guard          %.4f %% available\n", 100 - idle_percent(&answer->none));
+    if (worst->usable_ns == 0)
+        printf("So guarded it is no lease: at worst its holder may never act. Lengthen --ttl, or "
+               "shorten --delay.\n");
 }
 
 static json_t *answer_json(const struct lh_guard_answer *answer)
@@ -143,5 +146,6 @@ int lh_guard_bounds_print(const struct lh_guard_bounds *bounds, bool json)
         print_text(bounds, &both, &grantor);
         code = lh_output_end("guard");
     }
-    return code == LH_EXIT_OK && !both.found ? LH_EXIT_FAILED : code;
+    const bool usable = both.found && both.worst.usable_ns > 0;
+    return code == LH_EXIT_OK && !usable ? LH_EXIT_FAILED : code;
 }

@@ -12,13 +12,17 @@
 
 struct totals {
     size_t cells, overlaps, gaps, cuts;
+    size_t skews, right; // skews, and those for which the search finds one guard with neither
 };
 
 static struct totals count(const struct lh_guard_grid *grid)
 {
-    struct totals totals = {0};
+    struct totals totals = {.skews = grid->skews.count};
     struct lh_guard_counts counts;
+    struct lh_guard_found found;
     for (size_t s = 0; s < grid->skews.count; s++) {
+        lh_guard_search(&grid->world, grid->skews.values[s], &found);
+        totals.right += found.clean_count == 1;
         for (size_t g = 0; g < grid->guards.count; g++) {
             lh_guard_run(&grid->world, grid->skews.values[s], grid->guards.values[g], &counts);
             totals.cells++;
@@ -44,12 +48,17 @@ static enum outcome outcome_of(const enum lh_guard_verdict verdicts[LH_GUARD_CHE
     return outcome;
 }
 
-static const char *outcome_text(enum outcome outcome)
+static const char *outcome_text(enum outcome outcome, const struct totals *totals)
 {
     switch (outcome) {
     case HOLDS:
+        if (totals->right == 0)
+            return "No guard is right for such a skew: each leaves two leaders for a while, or "
+                   "none.";
+        if (totals->right == totals->skews)
+            return "One guard is right, half the skew: less leaves two leaders, more leaves none.";
         return "One guard is right, half the skew: less leaves two leaders, more leaves none, and "
-               "an odd skew has no right one.";
+               "an odd or negative skew has no right one.";
     case FAILS: return "FAILED: the runs contradict a check.";
     case CANNOT_BE_TOLD: break;
     }
@@ -132,7 +141,7 @@ static void print_found(const struct lh_guard_grid *grid)
     }
 }
 
-static void print_checks(const struct lh_guard_grid *grid,
+static void print_checks(const struct lh_guard_grid *grid, const struct totals *totals,
                          const enum lh_guard_verdict verdicts[LH_GUARD_CHECKS],
                          enum outcome outcome)
 {
@@ -147,7 +156,7 @@ static void print_checks(const struct lh_guard_grid *grid,
         judged += verdicts[i] != LH_GUARD_NOTHING;
         printf("  %-8s %s\n", verdict_text(verdicts[i]), lh_guard_check_text(i));
     }
-    printf("checks passed: %zu/%zu\n%s\n", passed, judged, outcome_text(outcome));
+    printf("checks passed: %zu/%zu\n%s\n", passed, judged, outcome_text(outcome, totals));
 }
 
 // --- for machines ---
@@ -198,14 +207,15 @@ static int print_json(const struct lh_guard_grid *grid, const struct totals *tot
     for (size_t g = 0; g < grid->listed.count; g++)
         json_array_append_new(listed, cell_json(grid, grid->listed_skew, grid->listed.values[g]));
     return lh_json_print(
-        "guard",
-        json_pack("{s:I, s:[I,I], s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "lease_end",
-                  (json_int_t)grid->world.lease_end, "window", (json_int_t)grid->world.first,
-                  (json_int_t)grid->world.last, "cells", cells, "combinations",
-                  (json_int_t)totals->cells, "with_overlap", (json_int_t)totals->overlaps,
-                  "with_gap", (json_int_t)totals->gaps, "cut", (json_int_t)totals->cuts, "listed",
-                  listed, "smallest", found, "agreeing_clocks", cell_json(grid, 0, 0), "checks",
-                  checks_json(verdicts), "verdict", names[outcome]));
+        "guard", json_pack("{s:I, s:[I,I], s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:s}",
+                           "lease_end", (json_int_t)grid->world.lease_end, "window",
+                           (json_int_t)grid->world.first, (json_int_t)grid->world.last, "cells",
+                           cells, "combinations", (json_int_t)totals->cells, "with_overlap",
+                           (json_int_t)totals->overlaps, "with_gap", (json_int_t)totals->gaps,
+                           "cut", (json_int_t)totals->cuts, "listed", listed, "smallest", found,
+                           "skews_with_one_right_guard", (json_int_t)totals->right,
+                           "agreeing_clocks", cell_json(grid, 0, 0), "checks",
+                           checks_json(verdicts), "verdict", names[outcome]));
 }
 
 static int print_csv(const struct lh_guard_grid *grid)
@@ -253,7 +263,7 @@ int lh_guard_grid_print(const struct lh_guard_grid *grid, enum lh_guard_form for
         print_cells(grid, &totals);
         print_listed(grid);
         print_found(grid);
-        print_checks(grid, verdicts, outcome);
+        print_checks(grid, &totals, verdicts, outcome);
         code = lh_output_end("guard");
     }
     const int drawn = grid->svg != NULL ? draw(grid) : LH_EXIT_OK;

@@ -74,6 +74,7 @@ static bool store_duration(const struct lh_syntax *syntax, const struct lh_optio
         (parsed.ns > 0 || option->kind == LH_OPTION_WAIT)) {
         duration->given = true;
         duration->value = parsed;
+        duration->text = value;
         return true;
     }
     lh_complain(syntax->command, "the duration '%s' of --%s is refused: %s", value, option->name,

@@ -23,6 +23,7 @@ enum lh_option_kind {
 struct lh_option_duration {
     bool given;
     struct lh_duration value;
+    const char *text; // as it was typed
 };
 
 struct lh_option {

@@ -77,8 +77,8 @@ static const char golden[] =
     "  passed   one guard alone has neither, half of an even skew; an odd or negative skew has "
     "none\n"
     "checks passed: 5/5\n"
-    "One guard is right, half the skew: less leaves two leaders, more leaves none, and an odd skew "
-    "has no right one.\n";
+    "One guard is right, half the skew: less leaves two leaders, more leaves none, and an odd or "
+    "negative skew has no right one.\n";
 
 static void without_options_it_prints_the_tables(void **state)
 {
@@ -99,6 +99,24 @@ static void a_grid_of_ones_own(void **state)
     assert_non_null(strstr(output, "checks passed: 5/5\n"));
 }
 
+static json_int_t integer(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static void the_verdict_is_of_the_skews_that_were_run(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--skew -3,-4,5"), 0);
+    assert_non_null(strstr(output, "\nNo guard is right for such a skew"));
+    assert_int_equal(run("--skew 0,4"), 0);
+    assert_non_null(strstr(output, "more leaves none.\n"));
+    assert_int_equal(run("--skew 3,4 --json"), 0);
+    json_t *answer = json_loads(output, 0, NULL);
+    assert_int_equal(integer(answer, "skews_with_one_right_guard"), 1);
+    json_decref(answer);
+}
+
 static void a_window_that_cuts_is_no_pass(void **state)
 {
     (void)state;
@@ -114,11 +132,6 @@ static void csv_has_one_line_a_cell(void **state)
     (void)state;
     assert_int_equal(run("--csv --skew 5 --guard 2,3"), 0);
     assert_string_equal(output, "skew,guard,overlap,gap,clean,cut\n5,2,1,0,28,0\n5,3,0,1,28,0\n");
-}
-
-static json_int_t integer(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
 }
 
 static void json_has_every_table(void **state)
@@ -176,6 +189,8 @@ static void real_clocks_get_the_smallest_guard(void **state)
     json_decref(answer);
     assert_int_equal(run("--skew-ns 0..9000000000 --ttl 1s"), 1);
     assert_non_null(strstr(output, "smallest guard without overlap: none."));
+    assert_int_equal(run("--delay 1h --ttl 10s"), 1);
+    assert_non_null(strstr(output, "its holder may never act. Lengthen --ttl, or shorten --delay"));
 }
 
 static void wrong_words_are_usage(void **state)
@@ -220,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_options_it_prints_the_tables),
         cmocka_unit_test(a_grid_of_ones_own),
+        cmocka_unit_test(the_verdict_is_of_the_skews_that_were_run),
         cmocka_unit_test(a_window_that_cuts_is_no_pass),
         cmocka_unit_test(csv_has_one_line_a_cell),
         cmocka_unit_test(json_has_every_table),
