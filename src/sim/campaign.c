@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORKERS_MAX 64
-
 static volatile sig_atomic_t stop_signal;
 
 static void on_signal(int signal)
@@ -28,14 +26,14 @@ _Static_assert(sizeof(struct lh_sim_result) <= PIPE_BUF, "a result is written in
 
 struct shared {
     _Atomic uint64_t next;
-    _Atomic uint64_t running[WORKERS_MAX]; // the seed, by worker
+    _Atomic uint64_t running[LH_SIM_WORKERS_MAX]; // the seed, by worker
 };
 
 struct crew {
     const struct lh_sim_campaign *campaign;
     struct shared *shared;
     int pipe[2];
-    pid_t pids[WORKERS_MAX];
+    pid_t pids[LH_SIM_WORKERS_MAX];
     unsigned count, alive;
     bool failed;
 };
@@ -58,13 +56,20 @@ static int flush_file(FILE *file)
     return whole ? 0 : errno != 0 ? errno : EIO;
 }
 
-static int flush_files(const struct lh_sim_files *files)
+static void flush_files(const struct lh_sim_files *files, struct lh_sim_result *result)
 {
-    int log = flush_file(files->log), timeline = flush_file(files->timeline);
-    int failure = log != 0 ? log : timeline;
-    for (size_t i = 0; i < LH_SIM_NODES_MAX && failure == 0; i++)
-        failure = flush_file(files->records[i]);
-    return failure;
+    const struct {
+        enum lh_sim_file kind;
+        FILE *file;
+    } all[] = {{LH_SIM_FILE_LOG, files->log}, {LH_SIM_FILE_TIMELINE, files->timeline}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && result->unwritten == 0; i++) {
+        result->unwritten = flush_file(all[i].file);
+        result->unwritten_file = all[i].kind;
+    }
+    for (size_t i = 0; i < LH_SIM_NODES_MAX && result->unwritten == 0; i++) {
+        result->unwritten = flush_file(files->records[i]);
+        result->unwritten_file = LH_SIM_FILE_RECORD;
+    }
 }
 
 static void work(const struct crew *crew, unsigned worker)
@@ -79,7 +84,7 @@ static void work(const struct crew *crew, unsigned worker)
         atomic_store(&crew->shared->running[worker], seed);
         lh_sim_campaign_settings(campaign, seed, &settings);
         lh_sim_run(&settings, &campaign->files, &result);
-        result.unwritten = flush_files(&campaign->files);
+        flush_files(&campaign->files, &result);
         fflush(NULL);
         if (write(crew->pipe[1], &result, sizeof result) != (ssize_t)sizeof result)
             break;
@@ -95,7 +100,8 @@ static bool begin(struct crew *crew, unsigned worker)
         return false;
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody would read its results
-        signal(SIGINT, SIG_IGN);          // a terminal tells the whole group
+        signal(SIGINT, SIG_IGN); // a terminal tells the whole group, and the parent ends it
+        signal(SIGHUP, SIG_IGN);
         signal(SIGTERM, SIG_DFL);
         close(crew->pipe[0]);
         work(crew, worker);
@@ -183,8 +189,8 @@ bool lh_sim_campaign_run(struct lh_sim_campaign *campaign)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t seeds = campaign->last - campaign->first + 1;
     crew.count = campaign->workers != 0 ? campaign->workers : cores > 0 ? (unsigned)cores : 1;
-    if (crew.count > WORKERS_MAX)
-        crew.count = WORKERS_MAX;
+    if (crew.count > LH_SIM_WORKERS_MAX)
+        crew.count = LH_SIM_WORKERS_MAX;
     if (crew.count > seeds)
         crew.count = (unsigned)seeds;
     crew.shared =
@@ -198,6 +204,9 @@ bool lh_sim_campaign_run(struct lh_sim_campaign *campaign)
     atomic_store(&crew.shared->next, campaign->first);
     sigaction(SIGINT, &told, NULL);
     sigaction(SIGTERM, &told, NULL);
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) // as nohup does
+        sigaction(SIGHUP, &told, NULL);
     bool begun = true;
     for (unsigned worker = 0; worker < crew.count && begun; worker++)
         begun = begin(&crew, worker);

@@ -10,6 +10,8 @@
 #include "sim/run.h"
 #include "sim/settings.h"
 
+#define LH_SIM_WORKERS_MAX 64
+
 struct lh_sim_campaign {
     uint64_t first, last; // seeds
     int64_t duration_ns;
@@ -19,7 +21,7 @@ struct lh_sim_campaign {
     unsigned workers;          // 0: one for each core
     bool keep_going;           // after a failure
     struct lh_sim_files files; // one seed only
-    int stopped_by; // SIGINT or SIGTERM, if one came: seeds under way then have no result
+    int stopped_by; // SIGINT, SIGTERM or SIGHUP, if one came: seeds under way then have no result
     // Each result, in the order in which they come.
     void *context;
     void (*each)(void *context, const struct lh_sim_result *result);

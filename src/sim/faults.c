@@ -226,6 +226,7 @@ static void correct_clocks(struct lh_sim *sim)
 void lh_sim_heal(struct lh_sim *sim)
 {
     sim->healed = true;
+    lh_sim_settings_heal(&sim->settings);
     lh_sim_note(sim, "healed", 0, 0, 0);
     lh_sim_timeline_healed(sim->timeline, sim->now);
     for (unsigned i = 0; i < LH_SIM_NODES_MAX; i++)

@@ -34,13 +34,16 @@ enum lh_sim_verdict {
     X(disk_errors, "disk-errors")                                                                  \
     X(intervals, "clock-intervals")
 
+enum lh_sim_file { LH_SIM_FILE_LOG, LH_SIM_FILE_TIMELINE, LH_SIM_FILE_RECORD };
+
 struct lh_sim_result {
     uint64_t seed;
     enum lh_sim_verdict verdict;
     int64_t at_ns; // of what was wrong, in true time
     char what[256];
-    uint64_t log_hash; // of the event log
-    int unwritten;     // why a file is not whole (errno), or 0
+    uint64_t log_hash;               // of the event log
+    int unwritten;                   // why a file is not whole (errno), or 0
+    enum lh_sim_file unwritten_file; // which
     int64_t simulated_ns;
 #define LH_SIM_COUNT_FIELD(field, name) uint64_t field;
     LH_SIM_COUNTS(LH_SIM_COUNT_FIELD)

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "lease/timing.h"
 
-enum kind { COUNT, SPAN, CHANCE, SWITCH };
+enum kind { COUNT, SPAN, EVERY, CHANCE, SWITCH };
 
 static const struct {
     const char *name;
@@ -74,13 +74,16 @@ static void draw_cluster(struct lh_sim_settings *settings, struct lh_prng *prng)
     settings->quarantine_ceiling = (int64_t)lh_prng_below(prng, 2);
 }
 
+static int64_t at_most(int64_t value, int64_t most)
+{
+    return value < most ? value : most;
+}
+
 static void draw_world(struct lh_sim_settings *settings, struct lh_prng *prng)
 {
     settings->delay_ns = ONE_OF(prng, 20, 50, 300, 3000) * LH_NS_PER_US;
     settings->jitter_ns = settings->delay_ns * ONE_OF(prng, 0, 1, 1, 20);
-    if (settings->jitter_ns >
-        settings->max_ttl_ns / 50) // a TTL is some round trips, or nothing works
-        settings->jitter_ns = settings->max_ttl_ns / 50;
+    settings->jitter_ns = at_most(settings->jitter_ns, settings->max_ttl_ns / 50); // see heal
     settings->loss_ppm = ONE_OF(prng, 0, 1000, 10000, 100000, 300000);
     settings->duplicate_ppm = ONE_OF(prng, 0, 10000, 100000, 300000);
     settings->late_ppm = ONE_OF(prng, 0, 1000, 10000, 100000);
@@ -130,6 +133,17 @@ void lh_sim_settings_draw(struct lh_sim_settings *settings, uint64_t seed, int64
     draw_faults(settings, &prng);
 }
 
+// A TTL is some round trips, or nothing works.
+void lh_sim_settings_heal(struct lh_sim_settings *settings)
+{
+    settings->delay_ns = at_most(settings->delay_ns, 3 * LH_NS_PER_MS);
+    settings->jitter_ns = at_most(settings->jitter_ns, 60 * LH_NS_PER_MS);
+    settings->jitter_ns = at_most(settings->jitter_ns, settings->max_ttl_ns / 50);
+    settings->turn_ns = at_most(settings->turn_ns, 20 * LH_NS_PER_US);
+    settings->client_ns = at_most(settings->client_ns, 2 * LH_NS_PER_MS);
+    settings->disk_ns = at_most(settings->disk_ns, 20 * LH_NS_PER_MS);
+}
+
 // --- reading and printing ---
 
 // "12%", "0.5%", or parts in a million.
@@ -169,6 +183,7 @@ static bool parse_value(enum kind kind, const char *text, int64_t *ret)
     char *end = NULL;
     switch (kind) {
     case SPAN: return parse_span(text, ret);
+    case EVERY: return parse_span(text, ret) && (*ret == 0 || *ret >= LH_NS_PER_MS);
     case CHANCE: return parse_chance(text, ret);
     case SWITCH:
         *ret = strcmp(text, "on") == 0 || strcmp(text, "1") == 0;
@@ -182,6 +197,7 @@ static const char *form_of(enum kind kind)
 {
     switch (kind) {
     case SPAN: return "a duration such as 20us, 300ms or 10s";
+    case EVERY: return "a duration from 1ms, or 0s for never";
     case CHANCE: return "a share such as 1%, or parts in a million";
     case SWITCH: return "on or off";
     case COUNT: break;
@@ -189,12 +205,19 @@ static const char *form_of(enum kind kind)
     return "a number from 1";
 }
 
+_Static_assert(TABLE_COUNT <= 64, "a bit for each setting");
+
 static bool set_one(struct lh_sim_settings *settings, const char *name, const char *value,
-                    char *ret_error, size_t error_size)
+                    uint64_t *given, char *ret_error, size_t error_size)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         if (strcmp(table[i].name, name) != 0)
             continue;
+        if ((*given >> i & 1) != 0) {
+            snprintf(ret_error, error_size, "%s is given twice", name);
+            return false;
+        }
+        *given |= UINT64_C(1) << i;
         if (parse_value(table[i].kind, value, value_of(settings, i)))
             return true;
         snprintf(ret_error, error_size, "%s '%s' is not %s", name, value, form_of(table[i].kind));
@@ -227,23 +250,22 @@ static bool fits(const struct lh_sim_settings *settings, char *ret_error, size_t
 bool lh_sim_settings_override(struct lh_sim_settings *settings, const char *text, char *ret_error,
                               size_t error_size)
 {
-    char copy[1024];
-    char *rest = NULL;
-    if (strlen(text) >= sizeof copy) {
-        snprintf(ret_error, error_size, "more settings at once than 1000 bytes hold");
-        return false;
-    }
-    snprintf(copy, sizeof copy, "%s", text);
-    for (char *pair = strtok_r(copy, ", ", &rest); pair != NULL;
-         pair = strtok_r(NULL, ", ", &rest)) {
+    uint64_t given = 0; // a bit for each row of the table
+    for (const char *at = text;; at++) {
+        char pair[128];
+        const size_t size = strcspn(at, ",");
+        snprintf(pair, sizeof pair, "%.*s", (int)size, at);
         char *equals = strchr(pair, '=');
-        if (equals == NULL) {
+        if (equals == NULL || size >= sizeof pair) {
             snprintf(ret_error, error_size, "'%s' is not name=value", pair);
             return false;
         }
         *equals = '\0';
-        if (!set_one(settings, pair, equals + 1, ret_error, error_size))
+        if (!set_one(settings, pair, equals + 1, &given, ret_error, error_size))
             return false;
+        at += size;
+        if (*at == '\0')
+            break;
     }
     return fits(settings, ret_error, error_size);
 }
@@ -252,7 +274,7 @@ static void print_value(FILE *file, enum kind kind, int64_t value)
 {
     if (kind == SWITCH)
         fputs(value != 0 ? "on" : "off", file);
-    else if (kind != SPAN)
+    else if (kind != SPAN && kind != EVERY)
         fprintf(file, "%lld", (long long)value);
     else if (value % LH_NS_PER_MS == 0)
         fprintf(file, "%lldms", (long long)(value / LH_NS_PER_MS));

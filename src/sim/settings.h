@@ -18,7 +18,7 @@
     X(rate_ppm, "rate-error", CHANCE, "the cluster's rate-error")                                  \
     X(clock_ppm, "clock-rate", CHANCE, "how far true rates are from 1, at most")                   \
     X(extreme, "clock-extreme", CHANCE, "clocks at the very ends of that")                         \
-    X(drift_ns, "drift-every", SPAN, "a clock's rate changes")                                     \
+    X(drift_ns, "drift-every", EVERY, "a clock's rate changes")                                    \
     X(idle_forget, "idle-forget", SWITCH, "rule F1")                                               \
     X(one_round_renewal, "one-round-renewal", SWITCH, "rule F3")                                   \
     X(clean_restart, "clean-restart", SWITCH, "rule F4")                                           \
@@ -35,17 +35,17 @@
     X(client_ns, "client-delay", SPAN, "between client and node, one way, at most")                \
     X(stall_ppm, "client-stall", CHANCE, "of a request or answer: up to twice max-ttl")            \
     X(disk_ns, "disk", SPAN, "of one write")                                                       \
-    X(crash_ns, "crash-every", SPAN, "a node is killed")                                           \
-    X(stop_ns, "stop-every", SPAN, "a node is stopped in order and started again")                 \
+    X(crash_ns, "crash-every", EVERY, "a node is killed")                                          \
+    X(stop_ns, "stop-every", EVERY, "a node is stopped in order and started again")                \
     X(wipe_ppm, "wipe", CHANCE, "of a crash: its disk is lost, never of too many at once")         \
     X(reboot_ppm, "reboot", CHANCE, "of a crash: its clock begins anew")                           \
     X(black_ppm, "blackout", CHANCE, "of a crash: every node crashes")                             \
-    X(pause_ns, "pause-every", SPAN, "a node stands still while time runs")                        \
-    X(suspend_ns, "suspend-every", SPAN, "the same, and what comes meanwhile is lost")             \
-    X(cut_ns, "cut-every", SPAN, "a link is cut in one direction, or a node cut off")              \
-    X(disk_stall_ns, "disk-stall-every", SPAN, "a disk stands still")                              \
-    X(disk_full_ns, "disk-full-every", SPAN, "a disk is full")                                     \
-    X(disk_fail_ns, "disk-fail-every", SPAN, "a disk fails: what was written may count or not")    \
+    X(pause_ns, "pause-every", EVERY, "a node stands still while time runs")                       \
+    X(suspend_ns, "suspend-every", EVERY, "the same, and what comes meanwhile is lost")            \
+    X(cut_ns, "cut-every", EVERY, "a link is cut in one direction, or a node cut off")             \
+    X(disk_stall_ns, "disk-stall-every", EVERY, "a disk stands still")                             \
+    X(disk_full_ns, "disk-full-every", EVERY, "a disk is full")                                    \
+    X(disk_fail_ns, "disk-fail-every", EVERY, "a disk fails: what was written may count or not")   \
     X(span_ns, "span", SPAN, "how long such a thing lasts, at most")                               \
     X(client_crash_ppm, "client-crash", CHANCE, "of what a holder does: it crashes")               \
     X(client_hang_ppm, "client-hang", CHANCE, "it stands still")                                   \
@@ -72,7 +72,10 @@ struct lh_sim_settings {
 void lh_sim_settings_draw(struct lh_sim_settings *settings, uint64_t seed, int64_t duration_ns,
                           unsigned nodes);
 
-// "name=value,name=value": overrides. On failure says what is wrong in `ret_error`.
+// What healing leaves of a network, disks and processors slower than any that a seed draws.
+void lh_sim_settings_heal(struct lh_sim_settings *settings);
+
+// "name=value,name=value": overrides, each once. On failure says what is wrong in `ret_error`.
 bool lh_sim_settings_override(struct lh_sim_settings *settings, const char *text, char *ret_error,
                               size_t error_size);
 

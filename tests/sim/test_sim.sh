@@ -25,9 +25,17 @@ gives 0 "loss=1234," --seed 7 --faults loss=1234,crash-every=0s && grep -qF "cra
 verdict $? "--faults overrides what the seed chose"
 
 gives 64 "needs a single --seed" --seeds 1..2 --record "$scratch/recorded" &&
-    gives 64 "Not a directory" --seed 1 --record "$scratch/one/recorded" &&
-    gives 1 "not whole: No space left on device" --seed 1 --log /dev/full && gives 1 "not whole" --seed 1 --timeline /dev/full
+    gives 1 "Not a directory" --seed 1 --record "$scratch/one/recorded" &&
+    gives 1 "not whole '/dev/full': No space left on device" --seed 1 --log /dev/full && gives 1 "not whole" --seed 1 --timeline /dev/full
 verdict $? "--record is for one seed, and says what is wrong with its directory"
+
+gives 0 clean --seed 1 --nodes 5 --record "$scratch/kept" && gives 1 "kept/node4': is of another recording" --seed 1 --nodes 3 --record "$scratch/kept" &&
+    gives 0 clean --seed 2 --nodes 5 --record "$scratch/kept"
+verdict $? "a recording leaves no node of a larger one beside it"
+
+gives 1 "written by another option" --seed 1 --log "$scratch/both" --timeline "$scratch/both" &&
+    gives 1 "written by another option" --seed 1 --nodes 5 --log "$scratch/kept/node1" --record "$scratch/kept"
+verdict $? "one file is not written by two options"
 
 # recorded STATUS TEXT SEED WORDS...: what `trace check` says of the recordings of a run.
 recorded() {
@@ -88,6 +96,14 @@ told TERM 1..1000000 --json
 [ $? -eq 143 ] && [ $status -eq 0 ]
 verdict $? "SIGTERM ends an open range cleanly, and a closed one as cut short"
 
+"$build/leasehold" sim --seed 1 --duration 9000h --log "$scratch/log" >"$scratch/out" 2>"$scratch/err" &
+pid=$!
+until [ -s "$scratch/log" ]; do sleep 0.05; done
+kill $pid
+wait $pid
+[ $? -eq 143 ] && grep -q "cut off" "$scratch/err"
+verdict $? "a run that is ended says that what it writes is cut off"
+
 gives 0 '"verdict":"clean"' --seeds 1..3 --json &&
     python3 -c 'import json, sys
 runs = [json.loads(line) for line in sys.stdin]
@@ -95,11 +111,20 @@ assert len(runs) == 3 and all(r["seed"] and r["events"] > 0 and len(r["log"]) ==
 verdict $? "--json gives one object a seed"
 
 gives 64 "'up' is not" --faults loss=up && gives 64 "'speed' is no setting" --faults speed=1 &&
-    gives 64 "'--sed'" --sed 1 && gives 64 "'everything'" --weaken everything && gives 64 "'no-guard,'" --weaken no-guard, && gives 64 "'5..2'" --seeds 5..2 &&
+    gives 64 "'--sed'" --sed 1 && gives 64 "the only one is monte-carlo" --preset casino && gives 64 "'everything'" --weaken everything && gives 64 "'no-guard,'" --weaken no-guard, && gives 64 "'5..2'" --seeds 5..2 &&
     gives 64 "'0s'" --duration 0s && gives 64 "max-ttl from 50ms" --faults max-ttl=1ms &&
-    gives 64 "a value is missing" --seed && gives 64 "give one number" --seed x &&
-    gives 64 "give two numbers" --seeds x.. && gives 64 "No such file" --seed 1 --log "$scratch/none/log"
+    gives 64 "no value of '--seed'" --seed && gives 64 "give one number" --seed x && gives 64 "takes no value" --json=1 &&
+    gives 64 "give two numbers" --seeds x.. && gives 1 "No such file" --seed 1 --log "$scratch/none/log" &&
+    gives 64 "'': '' is not name=value" --faults '' && gives 64 "'' is not name=value" --faults loss=1%,
 verdict $? "what is wrong in the command line is said back, with the remedy"
+
+gives 64 "'2': given before" --seed 1 --seed 2 && gives 64 "exclude each other" --seed 1 --seeds 1..2 &&
+    gives 64 "loss is given twice" --faults loss=1%,loss=2% && gives 64 "another number of nodes" --nodes 3 --faults nodes=5
+verdict $? "what contradicts itself is refused"
+
+gives 64 "not a duration from 1ms" --faults crash-every=1ns && gives 0 clean --seed 1 --faults crash-every=1ms --duration 1s &&
+    gives 0 " 0 failed" --seeds 1..40 --duration 20s --faults delay=1h,jitter=1h,turn=10s,disk=10h,client-delay=1h
+verdict $? "a run ends, and healing mends a network, disks and processors that are too slow for any lease"
 
 nm "$build/leaseholdd" >"$scratch/out" && ! grep -q 'lh_sim\|weaken' "$scratch/out" &&
     nm "$build/leasehold" >"$scratch/err" && grep -q 'lh_sim_weaken' "$scratch/err"

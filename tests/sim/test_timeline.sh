@@ -56,7 +56,7 @@ assert len([s for s in spans if s[0] == "node two"]) == 2, spans[-9:]
 assert lines.count("wrong") == 1 and any("both hold" in t for t in texts), texts[-5:]'
 verdict $? "two that hold one lease are outlined, where the run ended"
 
-gives 64 "needs a single --seed" --seeds 1..2 --timeline "$drawn" && gives 64 "No such file" --seed 1 --timeline "$scratch/none/x.svg" &&
+gives 64 "needs a single --seed" --seeds 1..2 --timeline "$drawn" && gives 1 "No such file" --seed 1 --timeline "$scratch/none/x.svg" &&
     gives 64 "at most 1h" --seed 1 --duration 2h --timeline "$drawn"
 verdict $? "several seeds, or more than an hour, are refused"
 
