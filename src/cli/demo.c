@@ -21,10 +21,10 @@
 #include "os/clock.h"
 
 // What the fixed parts take: start, two take-overs, a quarantine, the stop, the end.
-#define FIXED_SECONDS 10
-#define SECONDS_DEFAULT 18
-#define SECONDS_LEAST 12
-#define SECONDS_MOST 38
+#define FIXED_SECONDS 5
+#define SECONDS_DEFAULT 13
+#define SECONDS_LEAST 7
+#define SECONDS_MOST 33
 
 struct demo {
     struct lh_demo_stage stage;
@@ -262,7 +262,8 @@ int lh_demo_command(int argc, char **argv)
     int64_t seconds = SECONDS_DEFAULT;
     int exit_code;
     const struct lh_option options[] = {
-        {"seconds", LH_OPTION_NUMBER, &seconds, "N", "how long it takes, 12 to 38 (default 18)"},
+        {"seconds", LH_OPTION_NUMBER, &seconds, "N",
+         "about how long it takes, 7 to 33 (default 13)"},
     };
     const struct lh_syntax syntax = {
         .command = "demo",

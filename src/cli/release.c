@@ -22,7 +22,8 @@ int lh_release_command(int argc, char **argv)
             "Gives a lease back, so that the next may have it at once. Whatever acted under it\n"
             "must have stopped before.\n"
             "\n"
-            "Exit code: 0 released, 76 it was not held any more, 69 no quorum.",
+            "Exit code: 0 released, 76 it was not held any more, 69 no quorum, 64 refused as "
+            "wrong.",
         .positionals_least = 1,
         .positionals_most = 1,
         .options = options,

@@ -121,7 +121,7 @@ void lh_run_begin_acquire(struct lh_run *run)
 // Under another holder, or a daemon that has not noticed the loss would hand the old lease back.
 static void start_over(struct lh_run *run)
 {
-    lh_run_say(run, "is waited for again");
+    lh_run_say(run, "is asked for again");
     lh_holder_make(run->lease->holder);
     run->lease->token = 0;
     run->lease->ttl = (struct lh_duration){0};

@@ -71,7 +71,11 @@ __attribute__((format(printf, 2, 3))) static bool fail_whole(struct draft *draft
 static bool fail_unknown(struct draft *draft, struct lh_slice name)
 {
     const char *nearest = lh_config_key_nearest(name);
-    if (nearest == NULL)
+    if (draft->line != 0 && nearest != NULL && strcmp(nearest, "member") == 0)
+        return fail(draft, name,
+                    "there is no such key; a member is `address = ...` in a section "
+                    "[node N]");
+    if (nearest == NULL || lh_slice_equal(name, lh_slice_of_string(nearest)))
         return fail(draft, name, "there is no such key; `leaseholdd --help` lists them");
     return fail(draft, name, "there is no such key; did you mean %s?", nearest);
 }

@@ -17,6 +17,7 @@ struct findings {
     struct lh_error keyring;
     struct lh_error socket;
     struct lh_error data_dir;
+    struct lh_error state_dir, record; // empty where the configuration names none
 };
 
 static void look_at_keyring(const char *path, struct findings *findings)
@@ -33,14 +34,14 @@ static void look_at_keyring(const char *path, struct findings *findings)
     lh_keyring_wipe(&keyring);
 }
 
-// `directory`, which is to be for `path`. One that is missing is no mistake: the unit makes it.
-static void look_at_directory(const char *path, const char *directory, struct findings *findings,
-                              struct lh_error *ret_line)
+// `directory`, which is to be for `path`. One that the unit makes may be missing.
+static void look_at_directory(const char *path, const char *directory, bool made_by_unit,
+                              struct findings *findings, struct lh_error *ret_line)
 {
     struct stat status;
     const char *wrong = NULL;
     const bool found = stat(directory, &status) == 0;
-    if (!found && errno == ENOENT) {
+    if (!found && errno == ENOENT && made_by_unit) {
         lh_error_set(ret_line, "%s; there is no %s: leaseholdd.service makes it, or make it", path,
                      directory);
         return;
@@ -57,18 +58,26 @@ static void look_at_directory(const char *path, const char *directory, struct fi
 
 static void look(const struct lh_node_config *config, struct findings *ret_findings)
 {
-    char socket[LH_CONFIG_PATH_BYTES];
+    char socket[LH_CONFIG_PATH_BYTES], record[LH_CONFIG_PATH_BYTES];
     struct stat status;
     *ret_findings = (struct findings){.good = true};
     look_at_keyring(config->keyring, ret_findings);
     memcpy(socket, config->socket, sizeof socket);
-    look_at_directory(config->socket, dirname(socket), ret_findings, &ret_findings->socket);
+    look_at_directory(config->socket, dirname(socket), true, ret_findings, &ret_findings->socket);
     if (lstat(config->socket, &status) == 0 && !S_ISSOCK(status.st_mode)) {
         ret_findings->good = false;
         lh_error_set(&ret_findings->socket,
                      "%s exists and is not a socket: remove it, or name another", config->socket);
     }
-    look_at_directory(config->data_dir, config->data_dir, ret_findings, &ret_findings->data_dir);
+    look_at_directory(config->data_dir, config->data_dir, true, ret_findings,
+                      &ret_findings->data_dir);
+    if (config->clean_restart && config->state_dir[0] != '\0')
+        look_at_directory(config->state_dir, config->state_dir, false, ret_findings,
+                          &ret_findings->state_dir);
+    memcpy(record, config->record, sizeof record);
+    if (config->record[0] != '\0')
+        look_at_directory(config->record, dirname(record), false, ret_findings,
+                          &ret_findings->record);
 }
 
 // For people, rounded up to a millisecond.
@@ -124,7 +133,12 @@ bool lh_config_test(FILE *out, const struct lh_node_config *config)
     write_duration(out, "quarantine", lh_timing_quarantine(timing, timing.max_ttl));
     fprintf(out, "%-11s %s\n", "keyring", findings.keyring.text);
     fprintf(out, "%-11s %s\n", "socket", findings.socket.text);
-    fprintf(out, "%-11s %s\n\n", "data-dir", findings.data_dir.text);
+    fprintf(out, "%-11s %s\n", "data-dir", findings.data_dir.text);
+    if (findings.state_dir.text[0] != '\0')
+        fprintf(out, "%-11s %s\n", "state-dir", findings.state_dir.text);
+    if (findings.record.text[0] != '\0')
+        fprintf(out, "%-11s %s\n", "record", findings.record.text);
+    fputc('\n', out);
     for (size_t i = 0; i < config->member_count; i++) {
         lh_address_format(&config->members[i].address, address);
         fprintf(out, "node %u at %s\n", config->members[i].node, address);

@@ -13,7 +13,7 @@
 
 #define PATH_BYTES (LH_CONFIG_PATH_BYTES + 64)
 
-static void path_of(const struct lh_node_config *config, const char *suffix, char out[PATH_BYTES])
+static void directory_of(const struct lh_node_config *config, char out[LH_CONFIG_PATH_BYTES])
 {
     const char *directory = config->state_dir;
     int length = (int)strlen(directory);
@@ -22,7 +22,14 @@ static void path_of(const struct lh_node_config *config, const char *suffix, cha
         directory = end == NULL ? "." : config->socket;
         length = end == NULL ? 1 : (int)(end - config->socket);
     }
-    snprintf(out, PATH_BYTES, "%.*s/leasehold-%u.state%s", length, directory, config->node, suffix);
+    snprintf(out, LH_CONFIG_PATH_BYTES, "%.*s", length, directory);
+}
+
+static void path_of(const struct lh_node_config *config, const char *suffix, char out[PATH_BYTES])
+{
+    char directory[LH_CONFIG_PATH_BYTES];
+    directory_of(config, directory);
+    snprintf(out, PATH_BYTES, "%s/leasehold-%u.state%s", directory, config->node, suffix);
 }
 
 static bool bind_clock(struct lh_clock_binding *ret_binding, struct lh_error *error)
@@ -92,8 +99,15 @@ bool lh_state_restore(const struct lh_node_config *config, struct lh_host *host,
     struct lh_clock_binding binding;
     path_of(config, "", path);
     uint8_t *bytes = take_file(path, &size, error);
-    if (bytes == NULL)
+    if (bytes == NULL) {
+        directory_of(config, path);
+        if (error->text[0] == '\0' && access(path, W_OK | X_OK) != 0)
+            lh_error_set(error,
+                         "nothing can be saved in %s: %s; name a state-dir that exists and "
+                         "is writable, or no lease outlives a stop",
+                         path, strerror(errno));
         return false;
+    }
     struct lh_error unbound;
     const char *reason = unbound.text;
     if (bind_clock(&binding, &unbound))

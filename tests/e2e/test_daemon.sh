@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 72
+plan 77
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -75,6 +75,9 @@ check 'a directory that the unit makes is no mistake' eval 'tests socket=/nowher
 check 'but the daemon does not start without it' eval '
     configure 1 socket=/nowhere/1.sock && ! out=$(ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" 2>&1) &&
         has "its directory /nowhere: No such file or directory"'
+check 'a state directory that nobody makes' mistake 'NOT OK' '/nowhere: No such file' state-dir=/nowhere
+check 'a directory of the recording that nobody makes' mistake 'NOT OK' '/nowhere: No such file' record=/nowhere/record
+check 'a member in the way of an option' mistake 'member: there is no such key' 'in a section [node N]' member=4=127.0.0.1:9
 check 'a mistyped command' eval '! out=$("$leaseholdd" setmembers 2>&1) && has set-members'
 check '-h and -V' eval '"$leaseholdd" -h | grep -q config-test && [ "$("$leaseholdd" -V)" = "$("$leaseholdd" --version)" ]'
 
@@ -104,6 +107,13 @@ check 'a lease' acquires 1 recorded TTL 1s HOLDER 'who "is" it'
 check 'its end' eventually 5 answers free 1 GET recorded
 check 'stopping is told' eval 'stop 1 && grep -q "^STOPPING=1" "$dir/notify"'
 check 'the socket is gone' not test -e "$dir/1.sock"
+
+check 'another max-ttl than the directory has is told with both' eval '
+    configure 1 max-ttl=3s && { out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? != 0 ]; } &&
+        has "max-ttl is 3000 ms, and was 2000 ms when this data directory was used"'
+
+check 'a state directory that is not there is told at the start' eval '
+    configure 1 max-ttl=2s state-dir=/nowhere && start 1 && logged 1 "nothing can be saved in /nowhere" && stop 1'
 
 # --- the recording ---
 check 'every recorded line is JSON' node -e '

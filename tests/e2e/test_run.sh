@@ -165,4 +165,4 @@ mapfile -t daemons < <(sed -nE 's/^node[0-9]+ \| pid ([0-9]+), .*/\1/p' "$dir/de
 kill9 dev
 check 'killed, it leaves neither daemon nor file' eventually 10 eval '
     [ "${#daemons[@]}" -eq 3 ] && ! [ -e "$dir/killed" ] && ! kill -0 "${daemons[@]}" 2>/dev/null'
-check 'demo' eval '"$leasehold" demo --seconds 12 >"$dir/demo.log" 2>&1 && grep -q "No two holders overlapped" "$dir/demo.log"'
+check 'demo' eval '"$leasehold" demo --seconds 7 >"$dir/demo.log" 2>&1 && grep -q "No two holders overlapped" "$dir/demo.log"'

@@ -24,7 +24,7 @@ missing_in() {
 keys_missing_in() {
     local key
     for key in $("$build/leaseholdd" --help | sed -nE 's/^  --([a-z-]+).*/\1/p'); do
-        case $key in config | config-test | help) continue ;; esac
+        case $key in config | config-test | help | member) continue ;; esac
         grep -qE "^\.It Cm $key( |\$)" "$1" || echo "the key $key is missing"
     done
 }

@@ -200,6 +200,9 @@ static void unknown_keys_suggest_the_nearest(void **state)
                                      "max-ttl?");
     assert_refused("rate_error = 1%\n",
                    "x.ini:1: rate_error: there is no such key; did you mean rate-error?");
+    assert_refused("member = 4=127.0.0.1:9\n",
+                   "x.ini:1: member: there is no such key; a member is `address = ...` in a "
+                   "section [node N]");
     assert_refused("scoket = x\n", "x.ini:1: scoket: there is no such key; did you mean socket?");
     assert_refused("frobnicate = x\n", "x.ini:1: frobnicate: there is no such key; `leaseholdd "
                                        "--help` lists them");
