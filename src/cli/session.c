@@ -90,9 +90,8 @@ static json_t *text_or_null(const char *text)
     return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
 }
 
-// With --json every failure has one form; what is not known is null.
-static void print_failure(const char *command, const char *status, const char *name,
-                          const struct lh_answer *holder, const char *reason)
+void lh_session_failure(const char *command, const char *status, const char *name,
+                        const struct lh_answer *holder, const char *reason)
 {
     static const struct lh_answer nobody = {.token = 0};
     if (holder == NULL)
@@ -137,7 +136,7 @@ static int no_quorum(const char *command, const struct lh_channel *client,
             trouble->error.text);
     lh_session_hint(command, lh_channel_from_environment(client), trouble->reach);
     if (json)
-        print_failure(command, "noquorum", name, NULL, trouble->error.text);
+        lh_session_failure(command, "noquorum", name, NULL, trouble->error.text);
     return LH_EXIT_NO_QUORUM;
 }
 
@@ -148,7 +147,7 @@ static int refused(const char *command, const char *name, const char *why, bool 
     else
         fprintf(stderr, "leasehold %s: refused: %s\n", command, why);
     if (json)
-        print_failure(command, "refused", name, NULL, why);
+        lh_session_failure(command, "refused", name, NULL, why);
     return LH_EXIT_USAGE;
 }
 
@@ -163,14 +162,14 @@ static int lease_failed(const char *command, const struct lh_errand *call,
         fprintf(stderr, "leasehold %s: '%s' was not acquired: %s\n", command, name,
                 lh_held_text(answer, text));
         if (json)
-            print_failure(command, "held", name, answer, answer->reason);
+            lh_session_failure(command, "held", name, answer, answer->reason);
         return LH_EXIT_NOT_ACQUIRED;
     case LH_ERRAND_LOST:
         fprintf(stderr, "leasehold %s: '%s' is not held under token %" PRId64 " by '%s'%s%s\n",
                 command, name, call->holding->token, call->holding->holder,
                 answer->reason[0] != '\0' ? ": " : "", answer->reason);
         if (json)
-            print_failure(command, "lost", name, NULL, answer->reason);
+            lh_session_failure(command, "lost", name, NULL, answer->reason);
         return LH_EXIT_LOST;
     case LH_ERRAND_REFUSED: return refused(command, name, call->trouble.error.text, json);
     default: return no_quorum(command, call->client, &call->trouble, name, json);

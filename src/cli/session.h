@@ -45,6 +45,11 @@ int lh_session_ask(const struct lh_syntax *syntax, const struct lh_common_option
 // "no daemon", "no answer" or "no quorum", by how far a request got.
 const char *lh_session_cause(enum lh_reach reach);
 
+// With --json every failure has one form, the same keys; what is not known, as a `holder` or `name`
+// that is NULL, is null.
+void lh_session_failure(const char *command, const char *status, const char *name,
+                        const struct lh_answer *holder, const char *reason);
+
 // A line on what to do if nothing could be connected to; nothing otherwise.
 // `from_environment`: the endpoints are those of LEASEHOLD_CONNECT.
 void lh_session_hint(const char *command, bool from_environment, enum lh_reach reach);

@@ -1,9 +1,9 @@
 // `leasehold watch`: one line for each change of a lease, for people, scripts and --exec. It goes on
 // until it is ended: a daemon that stops, dies, falls silent or has no majority behind it is left
 // for the next endpoint, and what changed meanwhile is told as a change when the state is known
-// again.
+// again. What did not change is not told again.
 //
-// What must stay true: --exec runs one command at a time, in the order of the changes; nothing is
+// What must stay true: --exec runs one command for each line, one at a time, in their order; nothing is
 // read meanwhile, so who is slow is slow to the daemon, which leaves out changes and counts them.
 #include <errno.h>
 #include <inttypes.h>
@@ -105,8 +105,10 @@ static void take_message(struct watching *watching)
                 line.name, line.missed);
     if (line.event != LH_WATCH_UNKNOWN)
         say_resumed(watching);
+    if (!line.news)
+        return;
     lh_watch_line_print(&line, watching->json);
-    if (watching->hook != NULL && line.news)
+    if (watching->hook != NULL)
         run_hook(watching->hook, &line);
 }
 
@@ -181,6 +183,8 @@ static int say_given_up(struct watching *watching)
     fprintf(stderr, "leasehold watch: %s: %s\n", lh_session_cause(trouble->reach),
             trouble->error.text);
     lh_session_hint("watch", lh_feed_from_environment(watching->feed), trouble->reach);
+    if (watching->json)
+        lh_session_failure("watch", "noquorum", NULL, NULL, trouble->error.text);
     return LH_EXIT_NO_QUORUM;
 }
 
@@ -207,6 +211,8 @@ static int watch(struct watching *watching)
             break;
         case LH_FEED_REFUSED:
             fprintf(stderr, "leasehold watch: refused: %s\n", lh_feed_error(watching->feed));
+            if (watching->json)
+                lh_session_failure("watch", "refused", NULL, NULL, lh_feed_error(watching->feed));
             return LH_EXIT_USAGE;
         case LH_FEED_QUIET:
             mind_blindness(watching);
@@ -244,9 +250,9 @@ int lh_watch_command(int argc, char **argv)
     struct watching watching = {.blind_at = LH_NEVER};
     const struct lh_option options[] = {
         {"exec", LH_OPTION_TEXT, &watching.hook, "CMD",
-         "run this line with /bin/sh for the first state of each lease and for\n"
-         "each change, one at a time, with LEASEHOLD_EVENT, _NAME, _STATE,\n"
-         "_TOKEN, _HOLDER, _NODE, _PREVIOUS_TOKEN, _PREVIOUS_HOLDER,\n"
+         "run CMD with /bin/sh for each line, one at a time, with\n"
+         "LEASEHOLD_EVENT (present, gained, lost, changed, unknown), _NAME,\n"
+         "_STATE, _TOKEN, _HOLDER, _NODE, _PREVIOUS_TOKEN, _PREVIOUS_HOLDER,\n"
          "_PREVIOUS_NODE and _TIME in its environment"},
         LH_COMMON_OPTIONS(common),
     };
@@ -257,10 +263,10 @@ int lh_watch_command(int argc, char **argv)
             "Prints the present state of each lease (held, free), then a line for each change:\n"
             "gained, lost, changed (to another owner), with token, node and holder; of a lost "
             "one,\n"
-            "whose it was. `unknown`: the daemon has no majority behind it. It goes on until it "
-            "is\n"
-            "ended; when a daemon is gone it says so, goes on at the next endpoint, and shows the\n"
-            "state anew.\n"
+            "whose it was; unknown: the daemon has no majority behind it, and the state is shown\n"
+            "anew when one has. It goes on until it is ended; when a daemon is gone it says so, "
+            "goes\n"
+            "on at the next endpoint, and tells what is not as it was.\n"
             "\n"
             "Exit code: 69 no daemon or no quorum at the beginning, 64 refused as wrong.",
         .positionals_least = 1,

@@ -10,6 +10,7 @@
 
 #define TIME_TEXT_BYTES 40
 #define NUMBER_TEXT_BYTES 24
+#define REMAINING_UNKNOWN (-1)
 
 // --- reading a message ---
 
@@ -96,17 +97,19 @@ void lh_watch_take(struct lh_watched *watched, unsigned connection,
         .missed = message->sequence > last + 1 ? message->sequence - last - 1 : 0,
         .at_ns = now_ns,
     };
+    bool told_unknown = watched->unknown;
     watched->connection = connection;
     watched->sequence = message->sequence;
     watched->unknown = message->unknown;
+    line.news = message->unknown != told_unknown;
     if (!message->unknown) {
         line.event = event_of(&watched->state, &message->state);
         line.state = message->state;
         if (line.event == LH_WATCH_PRESENT && line.state.token == 0 && line.previous.token != 0)
             line.state = line.previous;
-        line.news =
-            line.previous.kind != line.state.kind || line.previous.token != line.state.token;
-        line.remaining_ms = message->remaining_ms;
+        line.news = line.news || line.previous.kind != line.state.kind ||
+                    line.previous.token != line.state.token;
+        line.remaining_ms = message->state.token > 0 ? message->remaining_ms : REMAINING_UNKNOWN;
         watched->state = line.state;
     }
     *ret_line = line;
@@ -174,13 +177,14 @@ static json_t *text_json(const char *text)
 static void print_json(const struct lh_watch_line *line)
 {
     char time[TIME_TEXT_BYTES];
-    bool held = line->state.kind == LH_WATCHED_HELD;
+    bool left_known =
+        line->state.kind == LH_WATCHED_HELD && line->remaining_ms != REMAINING_UNKNOWN;
     json_t *json = json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "time",
         time_text(line->at_ns, time), "event", event_names[line->event], "name", line->name,
         "state", state_name(line), "token", number_json(line->state.token), "holder",
         text_json(line->state.holder), "node", number_json(line->state.node), "remaining_ms",
-        held ? json_integer(line->remaining_ms) : json_null(), "previous_token",
+        left_known ? json_integer(line->remaining_ms) : json_null(), "previous_token",
         number_json(line->previous.token), "previous_holder", text_json(line->previous.holder),
         "previous_node", number_json(line->previous.node), "missed", (json_int_t)line->missed);
     if (json != NULL)

@@ -42,10 +42,10 @@ struct lh_watch_line {
     enum lh_watch_event event;
     const char *name;
     struct lh_watch_state state, previous;
-    int64_t remaining_ms;
-    int64_t missed; // changes that the daemon left out because they were read too slowly
-    bool news;      // the state is not the one that was told last
-    int64_t at_ns;  // CLOCK_REALTIME
+    int64_t remaining_ms; // below 0: the owner did not say
+    int64_t missed;       // changes that the daemon left out because they were read too slowly
+    bool news;            // to be told: not what was told last
+    int64_t at_ns;        // CLOCK_REALTIME
 };
 
 // What a message says, checked: false if it is none.

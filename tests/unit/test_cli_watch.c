@@ -79,13 +79,15 @@ static void not_knowing_is_no_change(void **state)
     (void)state;
     take(1, 1, "held", 7, 2, "ada");
     take(2, 1, "unknown", 0, 0, "");
-    expect(LH_WATCH_UNKNOWN, false);
+    expect(LH_WATCH_UNKNOWN, true);
     assert_true(lease.unknown);
-    take(2, 2, "held", 7, 2, "ada");
-    expect(LH_WATCH_PRESENT, false);
+    take(3, 1, "unknown", 0, 0, ""); // said already
+    expect(LH_WATCH_UNKNOWN, false);
+    take(3, 2, "held", 7, 2, "ada"); // `unknown` was told last
+    expect(LH_WATCH_PRESENT, true);
     assert_false(lease.unknown);
-    take(3, 1, "unknown", 0, 0, "");
-    take(3, 2, "free", 0, 0, "");
+    take(4, 1, "unknown", 0, 0, "");
+    take(4, 2, "free", 0, 0, "");
     expect(LH_WATCH_LOST, true);
 }
 
@@ -100,6 +102,9 @@ static void an_owner_that_says_nothing_still_has_it(void **state)
     take(2, 1, "held", 0, 2, "");
     expect(LH_WATCH_PRESENT, false);
     assert_int_equal(line.state.token, 7);
+    assert_true(line.remaining_ms < 0); // which is not known then
+    take(2, 2, "held", 7, 2, "ada");    // it speaks again: as it was
+    expect(LH_WATCH_PRESENT, false);
     take(3, 1, "held", 0, 3, "");
     expect(LH_WATCH_CHANGED, true);
 }
