@@ -30,7 +30,7 @@ keys_missing_in() {
 }
 is_empty() { ! [ -s "$scratch/out" ]; }
 
-echo "1..14"
+echo "1..15"
 missing_in docs/man/leasehold.1 >"$scratch/out"
 is_empty && [ "$(commands | wc -l)" -gt 10 ] && [ "$(options run | wc -l)" -gt 8 ]
 verdict $? 'leasehold(1) has every command and option'
@@ -66,7 +66,14 @@ check() {
 check 'completion: a command' 'watch' wat
 check 'completion: an option' '--kill-after --keep' run n --k
 check 'completion: of watch' '--exec' watch --e
-check 'completion: a name is left to the user' '' get jo
+mkdir "$scratch/fake"
+cat >"$scratch/fake/leasehold" <<'END'
+#!/bin/sh
+[ "$1 $2 $6" = "list --json jo" ] && echo '{"leases":[{"name":"job/a","holder":"x"},{"name":"jo b"},{"name":"job-2"}]}'
+END
+chmod +x "$scratch/fake/leasehold"
+PATH=$scratch/fake:$PATH check 'completion: the names of leases' 'job/a job-2' get jo
+check 'completion: no name without a daemon' '' get jo
 check 'completion: an option that stands in the usage only' '--quick' check --q
 check 'completion: the command under run' 'leaseholdd' run n -- leaseholdd
 check 'completion: no option of another command' '' sim --tr
