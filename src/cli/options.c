@@ -138,6 +138,19 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
     return store(syntax, option, value, ret_exit);
 }
 
+// `-E5`, `-E=5`, or a letter that is none.
+static bool not_an_option(const struct lh_syntax *syntax, const char *word, int *ret_exit)
+{
+    const struct lh_option *option = find(syntax, word + 1, 1);
+    const char *value = word + 2 + (word[2] == '=');
+    if (option == NULL)
+        lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
+    else
+        lh_complain(syntax->command, "'%s': the value of -%c is a word of its own: write -%c %s",
+                    word, word[1], word[1], value[0] != '\0' ? value : option->argument);
+    return wrong(syntax, ret_exit);
+}
+
 // A word that begins with one dash is one only if there is such a letter.
 static bool is_option(const struct lh_syntax *syntax, const char *word)
 {
@@ -189,12 +202,7 @@ bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
             if (!parse_option(syntax, argv, &at, ret_exit))
                 return false;
         } else if (!options_ended && word[0] == '-' && word[1] != '\0') {
-            if (find(syntax, word + 1, 1) != NULL)
-                lh_complain(syntax->command, "unknown option '%s': write -%c %s", word, word[1],
-                            word + 2);
-            else
-                lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
-            return wrong(syntax, ret_exit);
+            return not_an_option(syntax, word, ret_exit);
         } else if (positionals_full && syntax->takes_command) {
             parsed.command = &argv[at];
             parsed.command_count = argc - at;

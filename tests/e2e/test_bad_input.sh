@@ -4,7 +4,7 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 86
+plan 89
 nets 3
 cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
@@ -76,7 +76,10 @@ check 'after all that A holds' answers held 3 GET held
 # --- commands, options, endpoints ---
 refuses "unknown command 'aquire': did you mean 'acquire'?" aquire x
 refuses "unknown command 'lock': did you mean 'run'?" lock x true
-refuses "unknown option '-E0': write -E 0" run x -E0 -- true
+refuses "'-E0': the value of -E is a word of its own: write -E 0" run x -E0 -- true
+refuses "'-E=5,6': the value of -E is a word of its own: write -E 5,6" run x -E=5,6 -- true
+refuses "'-E=': the value of -E is a word of its own: write -E N" run x -E= -- true
+refuses "unknown option '-E=5': options begin with '--'" acquire x -E=5
 refuses "unknown command 'a?[31mb?c'" "$hostile"
 refuses "unknown option '--a?[31mb?c'" acquire x "--$hostile"
 refuses "one argument too many: 'a?[31mb?c'" acquire x "$hostile"
