@@ -122,16 +122,6 @@ static void say_trouble(struct watching *watching, const char *why)
     watching->troubled = true;
 }
 
-// Of several endpoints the one that got furthest tells the most.
-static void note_broken(struct watching *watching)
-{
-    struct lh_trouble *trouble = &watching->trouble;
-    if (trouble->error.text[0] != '\0' && lh_feed_reach(watching->feed) <= trouble->reach)
-        return;
-    trouble->reach = lh_feed_reach(watching->feed);
-    lh_error_set(&trouble->error, "%s", lh_feed_error(watching->feed));
-}
-
 static bool is_blind(const struct watching *watching)
 {
     for (size_t i = 0; i < watching->count; i++)
@@ -206,13 +196,15 @@ static int watch(struct watching *watching)
         case LH_FEED_MESSAGE: take_message(watching); break;
         case LH_FEED_BROKEN:
             failures++;
-            note_broken(watching);
-            say_trouble(watching, lh_feed_error(watching->feed));
+            lh_trouble_take(&watching->trouble, lh_feed_trouble(watching->feed));
+            say_trouble(watching, lh_feed_trouble(watching->feed)->error.text);
             break;
         case LH_FEED_REFUSED:
-            fprintf(stderr, "leasehold watch: refused: %s\n", lh_feed_error(watching->feed));
+            fprintf(stderr, "leasehold watch: refused: %s\n",
+                    lh_feed_trouble(watching->feed)->error.text);
             if (watching->json)
-                lh_session_failure("watch", "refused", NULL, NULL, lh_feed_error(watching->feed));
+                lh_session_failure("watch", "refused", NULL, NULL,
+                                   lh_feed_trouble(watching->feed)->error.text);
             return LH_EXIT_USAGE;
         case LH_FEED_QUIET:
             mind_blindness(watching);

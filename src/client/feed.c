@@ -38,8 +38,7 @@ struct lh_feed {
     bool pinged; // and nothing has come since
     struct lh_duration silence;
     struct lh_instant wake_at; // of the next ping, of the end of patience, of the next attempt
-    enum lh_reach reach;
-    struct lh_error error;
+    struct lh_trouble trouble; // of the endpoint that was given up last
     struct lh_resp_reply_parser parser;
     struct lh_slice message;
     uint8_t *subscription; // HELLO and every SUBSCRIBE
@@ -149,9 +148,9 @@ static void move_on(struct lh_feed *feed)
 static enum lh_feed_event give_up(struct lh_feed *feed, enum lh_reach reach, const char *why)
 {
     const bool unreached = reach == LH_REACH_NOBODY || reach == LH_REACH_FORBIDDEN;
-    lh_error_set(&feed->error, "%s: %s%s", lh_feed_endpoint(feed),
+    lh_error_set(&feed->trouble.error, "%s: %s%s", lh_feed_endpoint(feed),
                  unreached ? "cannot connect: " : "", why);
-    feed->reach = reach;
+    feed->trouble.reach = reach;
     move_on(feed);
     return LH_FEED_BROKEN;
 }
@@ -351,14 +350,9 @@ const char *lh_feed_endpoint(const struct lh_feed *feed)
     return feed->endpoints.items[feed->current].text;
 }
 
-const char *lh_feed_error(const struct lh_feed *feed)
+const struct lh_trouble *lh_feed_trouble(const struct lh_feed *feed)
 {
-    return feed->error.text;
-}
-
-enum lh_reach lh_feed_reach(const struct lh_feed *feed)
-{
-    return feed->reach;
+    return &feed->trouble;
 }
 
 bool lh_feed_heard(const struct lh_feed *feed)

@@ -24,8 +24,8 @@ struct lh_feed;
 enum lh_feed_event {
     LH_FEED_QUIET,   // wait for the descriptor or the instant
     LH_FEED_MESSAGE, // lh_feed_message has it
-    LH_FEED_BROKEN,  // this endpoint is given up for the next one; lh_feed_error says why
-    LH_FEED_REFUSED, // the daemon refuses what is asked of it; lh_feed_error says why
+    LH_FEED_BROKEN,  // this endpoint is given up for the next one; lh_feed_trouble says why
+    LH_FEED_REFUSED, // the daemon refuses what is asked of it; lh_feed_trouble says why
 };
 
 // Parses and resolves the endpoints (may block on a name server); connects to nothing yet. NULL as
@@ -58,10 +58,11 @@ void lh_feed_try_next(struct lh_feed *feed);
 size_t lh_feed_endpoint_count(const struct lh_feed *feed);
 bool lh_feed_from_environment(const struct lh_feed *feed);
 
-// The endpoint as it was written, why it was given up, and how far it got.
+// The present endpoint as it was written.
 const char *lh_feed_endpoint(const struct lh_feed *feed);
-const char *lh_feed_error(const struct lh_feed *feed);
-enum lh_reach lh_feed_reach(const struct lh_feed *feed);
+
+// After BROKEN and REFUSED: how far the endpoint got and, with its name, why it was given up.
+const struct lh_trouble *lh_feed_trouble(const struct lh_feed *feed);
 
 // Whether the present endpoint has answered anything.
 bool lh_feed_heard(const struct lh_feed *feed);

@@ -27,4 +27,7 @@ struct lh_trouble {
 void lh_trouble_note(struct lh_trouble *trouble, enum lh_reach reach, const char *endpoint,
                      const char *why);
 
+// The same of what was noted elsewhere. `later` is not empty.
+void lh_trouble_take(struct lh_trouble *trouble, const struct lh_trouble *later);
+
 #endif

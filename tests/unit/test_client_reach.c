@@ -1,0 +1,52 @@
+// Which of several failures is told.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "client/reach.h"
+
+static void expect(enum lh_reach first, enum lh_reach second, const char *told)
+{
+    struct lh_trouble trouble = {.reach = LH_REACH_NOBODY}, taken = trouble,
+                      other = {.reach = second};
+    lh_trouble_note(&trouble, first, "a", "first");
+    lh_trouble_note(&trouble, second, "b", "second");
+    assert_string_equal(trouble.error.text, told);
+    assert_int_equal(trouble.reach, told[0] == 'a' ? first : second);
+
+    lh_error_set(&other.error, "b: second");
+    lh_trouble_note(&taken, first, "a", "first");
+    lh_trouble_take(&taken, &other);
+    assert_string_equal(taken.error.text, told);
+}
+
+static void the_furthest_is_told(void **state)
+{
+    (void)state;
+    for (enum lh_reach reach = LH_REACH_NOBODY; reach < LH_REACH_ANSWER; reach++) {
+        expect(reach, reach + 1, "b: second");
+        expect(reach + 1, reach, "a: first");
+    }
+}
+
+static void of_two_as_far_the_last_word_or_the_first_silence(void **state)
+{
+    (void)state;
+    expect(LH_REACH_NOBODY, LH_REACH_NOBODY, "a: first");
+    expect(LH_REACH_FORBIDDEN, LH_REACH_FORBIDDEN, "a: first");
+    expect(LH_REACH_SILENCE, LH_REACH_SILENCE, "a: first");
+    expect(LH_REACH_BROKEN, LH_REACH_BROKEN, "b: second");
+    expect(LH_REACH_ANSWER, LH_REACH_ANSWER, "b: second");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_furthest_is_told),
+        cmocka_unit_test(of_two_as_far_the_last_word_or_the_first_silence),
+    };
+    return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
+}
