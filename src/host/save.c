@@ -280,11 +280,14 @@ static void take_body(struct lh_host *host, struct lh_reader reader, const struc
                     lh_acceptors_restore(&host->machine.acceptors, &record);
         LH_ASSERT(fits);
     }
-    for (uint32_t i = 0; i < header->lease_count; i++)
-        if (read_lease(&reader, &lease) && lh_proposer_holds(&lease.proposer, now))
+    for (uint32_t i = 0; i < header->lease_count; i++) {
+        bool reads = read_lease(&reader, &lease);
+        LH_ASSERT(reads);
+        if (lh_proposer_holds(&lease.proposer, now))
             take_lease(host, &lease);
         else
             host->machine.counters.lost++; // it ended while nobody was here
+    }
 }
 
 const char *lh_host_restore(struct lh_host *host, struct lh_instant now,
