@@ -59,15 +59,24 @@ uint64_t lh_search_memory_used(const struct lh_search *search)
            search->frontiers[1].memory_bytes + search->history.bytes;
 }
 
+// Why the search is to end where it is, or NULL.
+static const char *limit_reached(const struct lh_search *search)
+{
+    const struct lh_search_options *options = search->options;
+    if (options->time_limit_seconds != 0 &&
+        seconds_now() - search->started > options->time_limit_seconds)
+        return "the time limit is reached: raise --time";
+    if (options->distinct_limit != 0 && atomic_load(&search->distinct) >= options->distinct_limit)
+        return "as many states as were asked for";
+    return NULL;
+}
+
 bool lh_search_wants_pause(const struct lh_search *search)
 {
     const struct lh_search_options *options = search->options;
-    const double now = seconds_now();
-    return interrupted ||
-           (options->time_limit_seconds != 0 &&
-            now - search->started > options->time_limit_seconds) ||
+    return interrupted || limit_reached(search) != NULL ||
            (options->checkpoint != NULL &&
-            now - search->last_checkpoint > options->checkpoint_seconds);
+            seconds_now() - search->last_checkpoint > options->checkpoint_seconds);
 }
 
 // Everything that was generated is looked up: nothing but segments is half done.
@@ -206,9 +215,8 @@ static void pause_search(struct lh_search *search)
     const struct lh_search_options *options = search->options;
     atomic_store(&search->must_pause, false);
     const bool saved = options->checkpoint != NULL && save_checkpoint(search);
-    const bool late = options->time_limit_seconds != 0 &&
-                      seconds_now() - search->started > options->time_limit_seconds;
-    if (!interrupted && !late)
+    const char *limit = limit_reached(search);
+    if (!interrupted && limit == NULL)
         return;
     search->done = true;
     if (options->checkpoint != NULL && !saved)
@@ -219,7 +227,7 @@ static void pause_search(struct lh_search *search)
     else if (interrupted)
         lh_search_fail(search, "interrupted; --checkpoint FILE would have kept what was done");
     else
-        lh_search_fail(search, "the time limit is reached: raise --time");
+        lh_search_fail(search, limit);
 }
 
 // What the first thread does while the others stand still.

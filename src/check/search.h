@@ -24,6 +24,7 @@ struct lh_search_options {
     uint32_t checkpoint_seconds; // so far apart, and at the end of an incomplete search
     const char *resume;          // NULL: from the initial state
     uint32_t time_limit_seconds; // 0: none
+    uint64_t distinct_limit;     // 0: none; to be deterministic, with one thread
     bool want_trace;
     bool conform;  // compare every step with the shipped code
     bool progress; // a line on standard error

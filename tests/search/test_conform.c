@@ -109,6 +109,8 @@ static const struct weakened weakened[] = {
     {"extend-late", LH_CHECK_CLOSED, CLOSED_1_2 "ProposerDurations=1,2 OneRoundRenewal=2"},
 };
 
+#define RANDOM_STATES 100000
+
 static uint32_t number;
 static bool failed;
 
@@ -134,15 +136,13 @@ static bool set_constants(struct lh_check_config *config, const char *constants,
     return true;
 }
 
-// Searches with comparison, for `seconds` at most if not 0. Returns false if it could not even begin.
-static bool search(const struct lh_check_config *config, uint32_t seconds,
+// Searches with comparison, up to about `states` of them if not 0. Returns false if it could not even begin.
+static bool search(const struct lh_check_config *config, uint64_t states,
                    struct lh_search_result *ret_result, char *ret_error)
 {
     struct lh_model model;
-    const struct lh_search_options options = {.threads = 1,
-                                              .memory_bytes = UINT64_C(1) << 31,
-                                              .time_limit_seconds = seconds,
-                                              .conform = true};
+    const struct lh_search_options options = {
+        .threads = 1, .memory_bytes = UINT64_C(1) << 31, .distinct_limit = states, .conform = true};
     if (!lh_check_config_validate(config, ret_error) || !lh_conform_possible(config, ret_error))
         return false;
     if (!lh_model_open(&model, config)) {
@@ -273,7 +273,7 @@ static void draw(struct lh_prng *prng, const char *words, char constants[static 
     strcat(strcat(constants, chosen), " ");
 }
 
-// Of any configuration as much as a second allows. That two own a lease, or a token falls, may be
+// Of any configuration about as much as a second allows. That two own a lease, or a token falls, may be
 // its constants' fault; that the code departs may not.
 static void random_must_conform(uint64_t seed)
 {
@@ -290,7 +290,8 @@ static void random_must_conform(uint64_t seed)
         constants[0] = '\0';
         for (unsigned i = 0; drawn[module][i] != NULL; i++)
             draw(&prng, drawn[module][i], constants);
-    } while (!set_constants(&config, constants, why) || !search(&config, 1, &result, why));
+    } while (!set_constants(&config, constants, why) ||
+             !search(&config, RANDOM_STATES, &result, why));
     char name[600];
     snprintf(name, sizeof name, "random %llu: %s %s", (unsigned long long)seed,
              lh_check_module_name(config.module), constants);

@@ -263,10 +263,11 @@ static void spilling_and_resuming_change_nothing(void **state)
     assert_int_equal(result.generated, 675110);
 
     options = (struct lh_search_options){
-        .threads = 1, .memory_bytes = 64 << 20, .checkpoint = path, .time_limit_seconds = 1};
+        .threads = 1, .memory_bytes = 64 << 20, .checkpoint = path, .distinct_limit = 100000};
     options.checkpoint_seconds = 0; // after every level
     lh_search_run(&model, &options, &result);
-    assert_true(result.verdict == LH_VERDICT_INCOMPLETE || result.verdict == LH_VERDICT_PASS);
+    assert_int_equal(result.verdict, LH_VERDICT_INCOMPLETE);
+    assert_in_range(result.distinct, 100000, 204049);
     options = (struct lh_search_options){.threads = 2, .memory_bytes = 64 << 20, .resume = path};
     lh_search_run(&model, &options, &result);
     assert_int_equal(result.verdict, LH_VERDICT_PASS);
