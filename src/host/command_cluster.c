@@ -4,8 +4,6 @@
 #include "host/command.h"
 #include "host/status.h"
 
-#define JOINING_SHOWN_MS 4000
-
 static void write_number(struct lh_writer *writer, const char *key, uint64_t value)
 {
     lh_resp_write_text(writer, key);
@@ -45,7 +43,7 @@ static struct lh_instant heard_at(const struct lh_peer *peer)
 static bool is_joining(const struct lh_peer *peer, struct lh_instant now)
 {
     return !peer->up && lh_before(peer->heard_at, heard_at(peer)) &&
-           lh_left(heard_at(peer), now).ns < JOINING_SHOWN_MS * LH_NS_PER_MS;
+           lh_left(heard_at(peer), now).ns < LH_PEER_DOWN_AFTER;
 }
 
 static const char *peer_state(const struct lh_peer *peer, struct lh_instant now)
