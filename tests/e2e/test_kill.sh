@@ -75,7 +75,7 @@ killed_recording() { # BYTES
         ! redis-cli -s "$dir/1.sock" LEASE ACQUIRE "unsaid$1" TTL 1s HOLDER me >"$dir/unsaid" 2>&1
     wait "${pid[1]}"
     [ $? = $((128 + $(kill -l XFSZ))) ] && start 1 && serving 1 2 3
-} 2>/dev/null
+} 2>>"$dir/killed.log" # where the shell also tells how each daemon ended
 check 'all serve again' serving 1 2 3
 check 'nobody hears what is not recorded' killed_recording 0
 check 'nor what is recorded in part' killed_recording 100

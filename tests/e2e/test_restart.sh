@@ -3,7 +3,7 @@
 # Restarts of one, two and three nodes, inside and after their quarantine. Nothing is acquired through a majority
 # that may have forgotten, tokens only rise, and a rolling upgrade costs no lease.
 . "$(dirname "$0")/lib.sh"
-plan 40
+plan 41
 nets 3
 cluster 3
 for n in 1 2 3; do
@@ -93,7 +93,7 @@ check 'the command never lost its lease' eval 'beats job; [ "$(token_of job)" = 
 check 'a save is used once' eval '[ -z "$(ls "$dir/state")" ]'
 check 'a lease of a node that stays away' answers granted 2 ACQUIRE away TTL 1s
 stop 2
-for_ms 1100
+check 'ends meanwhile' eventually 10 answers free 1 GET away
 cp "$dir/state/leasehold-2.state" "$dir/saved"
 start 2
 eventually 5 is_state 2 serving # which its start number precedes: the save is consumed
