@@ -90,7 +90,7 @@ check 'a file that is no socket' unreached "$dir/file" "$dir/file: cannot connec
 check 'a URL' unreached http://localhost:7741 "endpoint 'http://localhost:7741' is refused: it is a URL: write HOST or HOST:PORT"
 check 'an endpoint without a port' unreached 127.0.0.1 "endpoint '127.0.0.1' has no port"
 
-refuses "option '--bogus': there is none such" sim --bogus
+refuses "unknown option '--bogus': \`leasehold sim --help\` lists them" sim --bogus
 check 'a cluster to try things on, without loopback' eval \
     'ip netns add down && ! ip netns exec down "$leasehold" dev >"$dir/dev.out" 2>"$dir/dev.log"'
 check 'says what to do' grep -q '^leasehold dev: .*127.0.0.1.*ip link set lo up' "$dir/dev.log"
