@@ -129,7 +129,7 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
     }
     if (option->kind != LH_OPTION_FLAG && value == NULL) {
         value = argv[*at + 1];
-        if (value == NULL) {
+        if (value == NULL || strcmp(value, "--") == 0) {
             lh_complain(syntax->command, "%s needs a value (%s)", argv[*at], option->argument);
             return wrong(syntax, ret_exit);
         }

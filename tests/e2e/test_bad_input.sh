@@ -4,7 +4,7 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 89
+plan 90
 nets 3
 cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
@@ -79,6 +79,7 @@ refuses "unknown command 'lock': did you mean 'run'?" lock x true
 refuses "'-E0': the value of -E is a word of its own: write -E 0" run x -E0 -- true
 refuses "'-E=5,6': the value of -E is a word of its own: write -E 5,6" run x -E=5,6 -- true
 refuses "'-E=': the value of -E is a word of its own: write -E N" run x -E= -- true
+refuses "--on-lost needs a value (HOOK)" run x --on-lost -- true
 refuses "unknown option '-E=5': options begin with '--'" acquire x -E=5
 refuses "unknown command 'a?[31mb?c'" "$hostile"
 refuses "unknown option '--a?[31mb?c'" acquire x "--$hostile"
