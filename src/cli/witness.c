@@ -136,6 +136,18 @@ static int print_list(void)
     return LH_EXIT_OK;
 }
 
+static int print_list_json(void)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < lh_witness_count(); i++) {
+        const struct lh_witness *witness = lh_witness_at(i);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "witness", witness->name,
+                                              "kind", witness->kind, "shows", witness->shows,
+                                              "waits", witness->failure == NULL));
+    }
+    return lh_json_print("witness", list);
+}
+
 static int run_all(const struct lh_witness *only, json_t *list)
 {
     int worst = LH_EXIT_OK;
@@ -178,7 +190,7 @@ int lh_witness_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &code))
         return code;
     if (names)
-        return print_list();
+        return json ? print_list_json() : print_list();
     const char *name = parsed.positional_count > 0 ? parsed.positionals[0] : "all";
     const struct lh_witness *only = lh_witness_find(name);
     if (only == NULL && strcmp(name, "all") != 0)

@@ -59,6 +59,18 @@ static void wrong_words_are_usage(void **state)
     assert_int_equal(run("all", "--frobnicate"), 64);
 }
 
+static void names_are_listed_as_json(void **state)
+{
+    (void)state;
+    assert_int_equal(run("--list", "--json"), 0);
+    json_t *list = json_loads(output, 0, NULL);
+    assert_int_equal(json_array_size(list), 15);
+    json_t *last = json_array_get(list, 14);
+    assert_non_null(json_string_value(json_object_get(last, "witness")));
+    assert_true(json_is_boolean(json_object_get(last, "waits")));
+    json_decref(list);
+}
+
 static void names_are_listed(void **state)
 {
     (void)state;
@@ -98,6 +110,7 @@ int main(void)
         cmocka_unit_test(what_waits_for_the_log_is_no_pass),
         cmocka_unit_test(wrong_words_are_usage),
         cmocka_unit_test(names_are_listed),
+        cmocka_unit_test(names_are_listed_as_json),
         cmocka_unit_test(json_has_both_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
