@@ -2,6 +2,7 @@
 // decision.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -102,6 +103,33 @@ static bool lacks_quorum(const struct listing *listing, struct lh_channel *clien
            (int64_t)members->child_count - missing < quorum;
 }
 
+static const char *name_of(const void *lease)
+{
+    const char *name = json_string_value(json_object_get(*(json_t *const *)lease, "name"));
+    return name != NULL ? name : "";
+}
+
+static int compare_names(const void *one, const void *other)
+{
+    return strcmp(name_of(one), name_of(other));
+}
+
+// In the order of the names' bytes, of whatever node they came.
+static void sort_leases(json_t *leases)
+{
+    size_t count = json_array_size(leases);
+    json_t **items = calloc(count + 1, sizeof *items);
+    if (items == NULL)
+        return;
+    for (size_t i = 0; i < count; i++)
+        items[i] = json_incref(json_array_get(leases, i));
+    qsort(items, count, sizeof *items, compare_names);
+    json_array_clear(leases);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(leases, items[i]);
+    free(items);
+}
+
 static int print_listing(struct listing *listing, bool complete)
 {
     size_t missing = json_array_size(listing->missing);
@@ -114,10 +142,12 @@ static int print_listing(struct listing *listing, bool complete)
         fprintf(stderr, "leasehold list: no quorum: this is what the others know\n");
     int exit_code = LH_EXIT_OK;
     if (listing->json) {
+        sort_leases(listing->leases);
         exit_code = lh_json_print("list", json_pack("{s:O, s:I, s:O}", "leases", listing->leases,
                                                     "age_ms", (json_int_t)listing->age_ms,
                                                     "missing", listing->missing));
     } else if (listing->count > 0) {
+        lh_table_sort(&listing->table);
         lh_table_close(&listing->table);
         exit_code = lh_output_end("list");
     } else {

@@ -142,6 +142,17 @@ static void print_row(char *const *cells, size_t columns, const size_t *widths)
     printf("%s\n", cells[columns - 1]);
 }
 
+static int compare_rows(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+void lh_table_sort(struct lh_table *table)
+{
+    qsort(table->cells + table->columns, table->count / table->columns - 1,
+          table->columns * sizeof *table->cells, compare_rows);
+}
+
 void lh_table_close(struct lh_table *table)
 {
     size_t widths[LH_TABLE_COLUMNS_MOST] = {0};

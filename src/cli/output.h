@@ -44,6 +44,8 @@ struct lh_table {
 void lh_table_open(struct lh_table *table, const char *const *headings, size_t columns);
 void lh_table_add(struct lh_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Puts the rows under the headings into the order of their first cells' bytes.
+void lh_table_sort(struct lh_table *table);
 // Prints to standard output and frees.
 void lh_table_close(struct lh_table *table);
 // Frees without printing. Accepts a table that was closed.

@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as get, list and revoke answer it:
 # holder, age, renewals, last renewal, what remains, and when the next owner can come.
 . "$(dirname "$0")/lib.sh"
-plan 49
+plan 51
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=10s; done
@@ -104,6 +104,10 @@ check 'scenario 32: the holder learns of it' ended forgotten 76
 check 'scenario 32: and it is free' eval 'eventually 10 answers free 1 GET forgotten && exits 0 1 get forgotten && prints "^forgotten  free$"'
 check 'scenario 32: list shows it no more' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\],"'
 check 'no lease, said in words' eval 'exits 0 2 list --prefix forgotten && says "no lease is held whose name begins with"'
+
+for name in s4 s1 s6 s2 s5 s3; do answers granted $((${name#s} % 3 + 1)) ACQUIRE $name TTL 10s HOLDER ada; done
+check 'list is in the order of the names' eval 'exits 0 2 list --prefix s && [ "$(grep -oE "^s[0-9]" <<<"$out" | tr -d "\n")" = s1s2s3s4s5s6 ]'
+check 'and in JSON' eval 'exits 0 2 list --prefix s --json && [ "$(grep -oE "\"s[0-9]\"" <<<"$out" | tr -d "\n\"")" = s1s2s3s4s5s6 ]'
 
 # --- scenario 37: no owner, or two: a number for each name that alerts can be written on ---
 owners() { cli 2 list --json --prefix alert && grep -o '"name":"alert"' <<<"$out" | wc -l; }
