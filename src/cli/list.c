@@ -103,9 +103,14 @@ static bool lacks_quorum(const struct listing *listing, struct lh_channel *clien
            (int64_t)members->child_count - missing < quorum;
 }
 
-static const char *name_of(const void *lease)
+struct item {
+    json_t *lease;
+};
+
+static const char *name_of(const void *item)
 {
-    const char *name = json_string_value(json_object_get(*(json_t *const *)lease, "name"));
+    const char *name =
+        json_string_value(json_object_get(((const struct item *)item)->lease, "name"));
     return name != NULL ? name : "";
 }
 
@@ -118,15 +123,15 @@ static int compare_names(const void *one, const void *other)
 static void sort_leases(json_t *leases)
 {
     size_t count = json_array_size(leases);
-    json_t **items = calloc(count + 1, sizeof *items);
+    struct item *items = calloc(count + 1, sizeof *items);
     if (items == NULL)
         return;
     for (size_t i = 0; i < count; i++)
-        items[i] = json_incref(json_array_get(leases, i));
+        items[i].lease = json_incref(json_array_get(leases, i));
     qsort(items, count, sizeof *items, compare_names);
     json_array_clear(leases);
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(leases, items[i]);
+        json_array_append_new(leases, items[i].lease);
     free(items);
 }
 
