@@ -11,8 +11,9 @@ static const char about[] =
     "lasts until its TTL unless it is renewed. Asked again for the same --holder, through any\n"
     "node, it shows the lease that the holder has already. So whoever knows that name can renew\n"
     "and release it: two processes share no --holder. Without it, each has a name of its own.\n"
+    "A lease that was revoked is in its own holder's way, too, until it ends or is released.\n"
     "\n"
-    "Exit code: 0 acquired, 75 somebody else holds it, 69 no quorum, 64 refused as wrong, 1 the\n"
+    "Exit code: 0 acquired, 75 it is held, 69 no quorum, 64 refused as wrong, 1 the\n"
     "token could not be printed.";
 
 int lh_acquire_command(int argc, char **argv)

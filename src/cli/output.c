@@ -82,8 +82,11 @@ const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_B
         used += snprintf(ret + used, size - (size_t)used, " (token %" PRId64 ", node %" PRId64 ")",
                          answer->token, answer->node);
     if (answer->free_in_ns > 0)
-        used += snprintf(ret + used, size - (size_t)used, ", free in at most %s unless renewed",
-                         lh_duration_text_up((struct lh_duration){answer->free_in_ns}, left));
+        used += snprintf(ret + used, size - (size_t)used, ", free in at most %s%s",
+                         lh_duration_text_up((struct lh_duration){answer->free_in_ns}, left),
+                         answer->revoked ? "" : " unless renewed");
+    if (answer->revoked)
+        used += snprintf(ret + used, size - (size_t)used, ": it was revoked");
     if (answer->reason[0] != '\0' && answer->holder[0] == '\0')
         snprintf(ret + used, size - (size_t)used, ": %s", answer->reason);
     return ret;

@@ -27,7 +27,7 @@ int64_t lh_ceil_ms(int64_t ns);
 
 #define LH_HELD_TEXT_BYTES 700
 
-// "held by ada@box (token 7, node 2), free in at most 4.2s": as much of it as the answer tells.
+// "held by ada@box (token 7, node 2), free in at most 4.2s unless renewed": as much of it as the answer tells.
 // Where it names nobody, the members refuse the name for somebody who does not speak.
 const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES]);
 

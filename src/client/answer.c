@@ -87,6 +87,7 @@ void lh_answer_read(const struct lh_resp_value *reply, const char *name,
     ret_answer->rate_ppm = integer(reply, "rate-ppm");
     ret_answer->free_in_ns = integer(reply, "free-in-ns");
     ret_answer->ends_in_ns = integer(reply, "ends-in-ns");
+    ret_answer->revoked = integer(reply, "revoked") == 1;
     text(reply, "holder", ret_answer->holder);
     text(reply, "reason", ret_answer->reason);
     read_status(reply, ret_answer);

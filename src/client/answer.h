@@ -33,6 +33,7 @@ struct lh_answer {
     int64_t rate_ppm;
     int64_t free_in_ns;
     int64_t ends_in_ns;
+    bool revoked; // held: it will not be renewed
     char holder[256];
     char reason[256]; // the node's words: why, or the error's text
 };

@@ -30,6 +30,11 @@ static struct lh_duration share(const struct lh_errand *errand, struct lh_instan
     return (struct lh_duration){share_ns};
 }
 
+static uint64_t new_id(struct lh_errand *errand)
+{
+    return lh_prng_next(&errand->prng) >> 1;
+}
+
 static void add(struct lh_errand *errand, const char *word)
 {
     errand->words[errand->word_count++] = word;
@@ -194,7 +199,8 @@ static enum lh_errand_result granted(struct lh_errand *errand)
 }
 
 // Somebody holds it. If that is this very holder at another node, which it reached before a failure
-// cut the answer off, the lease is taken up by a renewal.
+// cut the answer off, the lease is taken up by a renewal; unless it was revoked: then it is in the
+// way, and what is waited for is the next one, by a request of its own.
 static enum lh_errand_result held(struct lh_errand *errand)
 {
     const struct lh_answer *answer = &errand->answer;
@@ -202,8 +208,10 @@ static enum lh_errand_result held(struct lh_errand *errand)
     if (errand->verb != LH_ERRAND_ACQUIRE)
         return endpoint_failed(errand, LH_REACH_ANSWER,
                                "answered 'held' to what was not an acquisition");
-    if (answer->token > errand->holding->released &&
-        strcmp(answer->holder, errand->holding->holder) == 0 && !errand->resuming) {
+    bool ours = strcmp(answer->holder, errand->holding->holder) == 0;
+    if (ours && answer->revoked)
+        errand->id = new_id(errand);
+    else if (ours && answer->token > errand->holding->released && !errand->resuming) {
         errand->holding->token = answer->token;
         errand->resuming = true;
         send_request(errand);
@@ -235,7 +243,7 @@ static enum lh_errand_result lost(struct lh_errand *errand)
     if (errand->verb != LH_ERRAND_ACQUIRE)
         return LH_ERRAND_LOST;
     errand->resuming = false;
-    errand->id = lh_prng_next(&errand->prng) >> 1;
+    errand->id = new_id(errand);
     errand->holding->token = 0;
     errand->holding->deadline = LH_PAST;
     return endpoint_failed(errand, LH_REACH_ANSWER,
@@ -310,7 +318,7 @@ enum lh_errand_move lh_errand_begin(struct lh_errand *errand, struct lh_holding 
         .now = now,
     };
     lh_prng_seed_number(&errand->prng, plan->seed);
-    errand->id = lh_prng_next(&errand->prng) >> 1;
+    errand->id = new_id(errand);
     if (plan->verb == LH_ERRAND_ACQUIRE) {
         holding->token = 0;
         holding->deadline = LH_PAST;

@@ -19,7 +19,8 @@ enum {
     HAS_RENEWALS = 1 << 11,
     HAS_RENEWED_AGO = 1 << 12,
     HAS_NEXT_OWNER = 1 << 13, // two keys
-    HAS_REASON = 1 << 14,
+    HAS_REVOKED = 1 << 14,
+    HAS_REASON = 1 << 15,
 };
 
 #define HAS_LEASE (HAS_NAME | HAS_TOKEN | HAS_HOLDER | HAS_NODE)
@@ -33,7 +34,7 @@ static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
         return HAS_VIEW;
     switch (status) {
     case LH_STATUS_GRANTED: return HAS_LEASE | HAS_TTL | HAS_UNTIL | HAS_RATE;
-    case LH_STATUS_HELD: return HAS_LEASE | HAS_FREE_IN | HAS_UNTIL | HAS_REASON;
+    case LH_STATUS_HELD: return HAS_LEASE | HAS_FREE_IN | HAS_UNTIL | HAS_REVOKED | HAS_REASON;
     case LH_STATUS_TURN: return HAS_NAME | HAS_UNTIL | HAS_REASON;
     case LH_STATUS_REVOKED: return HAS_LEASE | HAS_ENDS_IN;
     case LH_STATUS_RELEASED: return HAS_NAME | HAS_TOKEN;
@@ -103,6 +104,8 @@ static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_
         write_number(writer, "next-owner-min-ns", result->next_owner_min.ns);
         write_number(writer, "next-owner-max-ns", result->next_owner_max.ns);
     }
+    if ((keys & HAS_REVOKED) != 0)
+        write_number(writer, "revoked", result->revoked);
     if ((keys & HAS_REASON) != 0)
         write_bytes(writer, "reason", lh_slice_of_string(lh_reason_text(result->reason)));
 }

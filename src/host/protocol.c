@@ -78,6 +78,7 @@ void lh_entry_write(struct lh_writer *writer, const struct lh_entry *entry)
     write_span(writer, entry->age);
     write_span(writer, entry->renewed_ago);
     write_span(writer, entry->ttl);
+    lh_writer_u8(writer, entry->revoked);
 }
 
 void lh_entry_read(struct lh_reader *reader, struct lh_entry *ret_entry)
@@ -91,6 +92,7 @@ void lh_entry_read(struct lh_reader *reader, struct lh_entry *ret_entry)
     ret_entry->age = read_span(reader);
     ret_entry->renewed_ago = read_span(reader);
     ret_entry->ttl = read_span(reader);
+    ret_entry->revoked = read_flag(reader);
 }
 
 static void write_body(struct lh_writer *writer, const struct lh_host_message *message)

@@ -51,6 +51,7 @@ struct lh_entry {
     uint8_t node;
     uint32_t renewals;
     struct lh_duration remaining, age, renewed_ago, ttl;
+    bool revoked;
 };
 
 struct lh_host_message {

@@ -140,6 +140,7 @@ void lh_query_on_return(struct lh_host *host, const struct lh_host_message *mess
         .token = message->entry.token,
         .node = message->entry.node,
         .renewals = message->entry.renewals,
+        .revoked = message->entry.revoked,
         .ttl = message->entry.ttl,
         .until_ns = message->until_ns,
         .free_in = message->entry.remaining,

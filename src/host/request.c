@@ -127,7 +127,8 @@ static void return_to_peer(const struct lh_request *request, const struct lh_res
                   .node = result->node,
                   .renewals = result->renewals,
                   .remaining = result->status == LH_STATUS_HELD ? result->free_in : result->ends_in,
-                  .ttl = result->ttl},
+                  .ttl = result->ttl,
+                  .revoked = result->revoked},
     };
     lh_host_send(effects, request->peer, &message, 0);
 }

@@ -207,11 +207,14 @@ bool lh_tenant_ask_owner(struct lh_host *host, uint32_t id, struct lh_request *r
 }
 
 // A retry of a request that was answered: the same lease if it lives, else the news that it ended.
+// Of a lease that was revoked neither: its holder has nothing more to gain from it, and may wait.
 static bool answer_repeat(struct lh_host *host, uint32_t id, struct lh_request *request,
                           struct lh_instant now, struct lh_host_effects *effects)
 {
     const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     if (lh_tenant_holds(host, id, now) && lh_tenant_is_holder(host, tenant, request)) {
+        if (tenant->revoked && request->wait.ns > 0)
+            return false;
         lh_tenant_answer_own(host, id, request, now, effects);
         return true;
     }

@@ -50,6 +50,7 @@ void lh_tenant_answer_held(struct lh_host *host, uint32_t id, struct lh_request 
         result.token = tenant->token;
         result.node = host->config.node;
         result.holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder);
+        result.revoked = tenant->revoked;
         result.free_in.ns = lh_left(now, lease->proposer.until).ns + (exclusion.ns - lease->ttl.ns);
     } else if (tenant->blocker != LH_BALLOT_NONE) {
         result.node = lh_ballot_node(tenant->blocker);
@@ -75,10 +76,8 @@ void lh_tenant_answer_lost(struct lh_host *host, uint32_t id, struct lh_request 
 void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *request,
                           struct lh_instant now, struct lh_host_effects *effects)
 {
-    const struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
-    request->token = tenant->token;
-    if (tenant->revoked)
-        lh_tenant_answer_lost(host, 0, request, LH_REASON_WAS_REVOKED, now, effects);
+    if (lh_tenant_of(&host->tenants, id)->revoked)
+        lh_tenant_answer_held(host, id, request, LH_REASON_WAS_REVOKED, now, effects);
     else
         lh_tenant_answer_granted(host, id, request, effects);
 }
@@ -115,6 +114,7 @@ bool lh_tenant_describe(struct lh_host *host, uint32_t id, struct lh_instant now
         .age = {now.ns - tenant->granted_at.ns},
         .renewed_ago = {now.ns - tenant->renewed_at.ns},
         .ttl = lease->ttl,
+        .revoked = tenant->revoked,
     };
     return true;
 }

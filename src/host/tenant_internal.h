@@ -79,7 +79,7 @@ void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, en
 void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,
                               struct lh_host_effects *effects);
 
-// The lease that this very holder has: granted, or lost if it was revoked.
+// The lease that this very holder has: granted; or held, if it was revoked, until it has ended.
 void lh_tenant_answer_own(struct lh_host *host, uint32_t id, struct lh_request *request,
                           struct lh_instant now, struct lh_host_effects *effects);
 

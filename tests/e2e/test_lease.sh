@@ -2,7 +2,7 @@
 # run-tests: timeout 300
 # The everyday of a lease on three nodes: any node takes any command, and all of them tell the same.
 . "$(dirname "$0")/lib.sh"
-plan 35
+plan 42
 nets 3
 cluster 3 max-ttl=3s
 check 'three new nodes serve at once, without a quarantine' within 0 4000 eval 'start 1 2 3 && serving 1 2 3'
@@ -67,3 +67,13 @@ check 'but keeps what it was told' [ "${reply[until-ns]}" -gt 0 ]
 check 'acquire, exit 0' exits 0 2 acquire cli --ttl 3s --holder me
 check 'another holder, exit 75' exits 75 3 acquire cli --ttl 3s --holder you
 check 'nobody at the socket, exit 69' exits 69 9 acquire cli
+
+# --- its own revoked lease is in a holder's way, until it ends ---
+says() { grep -q -- "$1" "$dir/cli.log"; }
+check 'one holds' exits 0 1 acquire again --ttl 3s --holder me
+check 'and is revoked' exits 0 2 revoke again
+for n in 1 2; do
+    check "acquiring again, at node $n, it is told at once: 75" within 0 1000 exits 75 $n acquire again --ttl 1s --holder me
+    check 'why, and until when' says 'held by me (token [0-9]*, node 1), free in at most [0-9.]*m\?s: it was revoked'
+done
+check 'with --wait it has it when that has ended' within 500 4500 exits 0 2 acquire again --ttl 1s --holder me --wait 9s

@@ -444,6 +444,36 @@ static void test_a_released_lease_is_not_resumed(void **state)
     fake_stop(&fake);
 }
 
+// To the holder of a revoked lease the name is taken, by that: it asks once, is told, and waits for
+// the next one by another request.
+static void test_a_revoked_lease_is_not_resumed(void **state)
+{
+    (void)state;
+    FAKE_START(fake, "status=held token:=7 holder=me node:=2 free-in-ns:=3000000000 revoked:=1",
+               "status=held token:=7 holder=me node:=2 free-in-ns:=3000000000 revoked:=1",
+               "status=turn", GRANTED(8, 5000000000));
+    struct lh_channel *client = open_client(fake.path);
+    struct lh_holding lease = new_lease("me");
+    struct lh_errand call;
+    char request[400];
+    lh_errand_acquire(&call, client, &lease, lh_ms(10000), (struct lh_duration){0}, lh_ms(5000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_HELD);
+    assert_true(call.answer.revoked);
+    assert_int_equal(fake.request_count, 1);
+    assert_false(lh_holding_valid(&lease));
+    lh_errand_acquire(&call, client, &lease, lh_ms(10000), lh_ms(60000), lh_ms(60000));
+    assert_int_equal(lh_errand_finish(&call), LH_ERRAND_GRANTED);
+    assert_int_equal(lease.token, 8);
+    assert_int_equal(fake.request_count, 4);
+    snprintf(request, sizeof request, "%s", strstr(fake.requests[2], "HOLDER me ID "));
+    assert_null(strstr(fake.requests[1], request));
+    assert_non_null(strstr(request, " WAIT "));
+    *strstr(request, " WAIT ") = '\0';
+    assert_non_null(strstr(fake.requests[3], request));
+    lh_channel_close(client);
+    fake_stop(&fake);
+}
+
 static void test_errors_are_refused_or_tried_elsewhere(void **state)
 {
     (void)state;
@@ -551,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_lost_leaves_the_deadline_standing),
         cmocka_unit_test(test_a_released_lease_is_dead_at_once),
         cmocka_unit_test(test_a_released_lease_is_not_resumed),
+        cmocka_unit_test(test_a_revoked_lease_is_not_resumed),
         cmocka_unit_test(test_errors_are_refused_or_tried_elsewhere),
         cmocka_unit_test(test_nonsense_is_not_believed),
         cmocka_unit_test(test_names),

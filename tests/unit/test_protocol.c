@@ -21,7 +21,8 @@ static struct lh_entry some_entry(void)
                              .remaining = {1},
                              .age = {2},
                              .renewed_ago = {SPAN_MAX},
-                             .ttl = {4}};
+                             .ttl = {4},
+                             .revoked = true};
 }
 
 static struct lh_host_message some_message(enum lh_host_message_kind kind)
@@ -151,6 +152,11 @@ static void test_flags_are_zero_or_one(void **state)
     size_t size = encode(&message, bytes);
     bytes[3 + 24] = 2;
     assert_false(decode(LH_HOST_STATE, bytes + 3, size, &read));
+    message = some_message(LH_HOST_RETURN);
+    size = encode(&message, bytes);
+    assert_int_equal(bytes[3 + size - 1], 1); // revoked
+    bytes[3 + size - 1] = 2;
+    assert_false(decode(LH_HOST_RETURN, bytes + 3, size, &read));
 }
 
 static void test_a_failed_decode_leaves_no_trace(void **state)
@@ -194,6 +200,7 @@ static void test_entries(void **state)
         assert_true(lh_slice_equal(read.holder, entry.holder));
         assert_true(read.token == entry.token && read.node == entry.node);
         assert_true(read.renewed_ago.ns == entry.renewed_ago.ns && read.ttl.ns == entry.ttl.ns);
+        assert_true(read.revoked);
     }
     assert_true(lh_reader_done(&reader));
 }

@@ -444,7 +444,8 @@ static void grants_with_exactly_the_promised_keys(void **state)
     ask(*state, "HELLO 3");
     reply = ask(*state, "LEASE ACQUIRE a HOLDER other");
     assert_true(lh_resp_is(reply, LH_RESP_MAP));
-    assert_keys(reply, "status name token holder node free-in-ns until-ns reason");
+    assert_keys(reply, "status name token holder node free-in-ns until-ns revoked "
+                       "reason");
     assert_status(reply, "held");
     assert_text(lh_resp_get(reply, "holder"), "h");
     assert_int_equal(number_of(reply, "until-ns"), 0);

@@ -342,6 +342,34 @@ static void test_revoked(void **state)
     cluster_close(cluster);
 }
 
+// Asking again, its holder finds its own lease in the way, and waits for the end like anybody.
+static void test_a_revoked_holder_waits_for_the_end(void **state)
+{
+    (void)state;
+    for (unsigned at = 0; at < 2; at++) {
+        struct cluster *cluster = open_cluster(3);
+        unsigned holder = cluster_connect(cluster, 0);
+        unsigned again = cluster_connect(cluster, at);
+        cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s ID 1");
+        unsigned long long token = token_of(cluster, holder);
+        cluster_call(cluster, holder, "LEASE REVOKE x");
+        cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s ID 1");
+        expect(cluster, holder, "held", "it was revoked");
+        cluster_call(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s ID 2 WAIT 100ms");
+        expect(cluster, again, "held", at == 0 ? "it was revoked" : "not free within WAIT");
+        assert_in_range(cluster->clients[again].reply_took, 100 * LH_NS_PER_MS, 120 * LH_NS_PER_MS);
+        assert_true(cluster_believed(cluster, "x") == token);
+        cluster_command(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s ID 2 WAIT 5s");
+        cluster_await(cluster, again, 2000);
+        expect(cluster, again, "turn", NULL);
+        for (unsigned i = 0; i < 4 && strcmp(cluster_status(cluster, again), "turn") == 0; i++)
+            cluster_call(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s ID 2 WAIT 5s");
+        expect(cluster, again, "granted", NULL);
+        assert_true(token_of(cluster, again) > token);
+        cluster_close(cluster);
+    }
+}
+
 // --- waiting ---
 
 static void test_wait_and_timeout_end(void **state)
@@ -688,6 +716,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_renewed_after_its_end),
         cmocka_unit_test(test_shorter_renewal),
         cmocka_unit_test(test_revoked),
+        cmocka_unit_test(test_a_revoked_holder_waits_for_the_end),
         cmocka_unit_test(test_wait_and_timeout_end),
         cmocka_unit_test(test_hand_over),
         cmocka_unit_test(test_the_longest_waiting_is_first),
