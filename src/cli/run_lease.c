@@ -302,7 +302,7 @@ static void renewed(struct lh_run *run, enum lh_errand_result result)
         run->told_danger = false;
         break;
     case LH_ERRAND_LOST:
-        run->gone = true;
+        run->gone = !lh_answer_says_revoked(&run->call.answer); // which is still ours to release
         end_command(run, run->call.answer.reason[0] ? run->call.answer.reason
                                                     : "the daemon does not know it any more");
         break;

@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 85
+plan 86
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=15s; done
@@ -60,6 +60,7 @@ check 'its command is dead' not kill -0 "$(cat "$dir/stubborn")" 2>/dev/null
 check 'before the next owner can be' eval 'heal; serving 1 2 3; acquires 2 stubborn TTL 300ms'
 check 'revoked by an operator' eval '
     hold holder revoked 2s 1; eventually 5 beats revoked && exits 0 3 revoke revoked && ended holder 76'
+check 'its command has ended, so the name is free at once' within 0 400 eventually 1 answers free 3 GET revoked
 
 # --- run: a command that becomes root, as under sudo, below a wrapper that is not ---
 nobody=(setpriv --reuid 65534 --clear-groups --inh-caps +setuid --ambient-caps +setuid)
