@@ -75,26 +75,9 @@ void lh_identity_init(struct lh_host *host)
         host->identity.directory[i] = (uint8_t)lh_prng_next(&host->prng);
 }
 
-static const char *differs(struct lh_identity *identity, const char *key, uint64_t configured,
-                           uint64_t stored, const char *unit)
-{
-    struct lh_writer writer = lh_writer_of(identity->contradiction, sizeof identity->contradiction);
-    lh_writer_string(&writer, key);
-    lh_writer_string(&writer, " is ");
-    lh_u64_write(&writer, configured);
-    lh_writer_string(&writer, unit);
-    lh_writer_string(&writer, ", and was ");
-    lh_u64_write(&writer, stored);
-    lh_writer_string(&writer, unit);
-    lh_writer_string(&writer, " when this data directory was used: change it back, or stop every "
-                              "node and run 'leaseholdd set-members' on each");
-    lh_writer_u8(&writer, 0);
-    LH_ASSERT(!writer.failed);
-    return identity->contradiction;
-}
-
 // What the stored identity says that the configuration does not, or NULL.
-static const char *contradiction(struct lh_host *host, const struct lh_identity_record *record)
+static const char *contradiction(const struct lh_host *host,
+                                 const struct lh_identity_record *record)
 {
     const struct lh_host_config *config = &host->config;
     if (memcmp(record->cluster_id, config->cluster_id, sizeof record->cluster_id) != 0)
@@ -108,11 +91,11 @@ static const char *contradiction(struct lh_host *host, const struct lh_identity_
         return "the members or member-epoch differ from those this data directory was used with: "
                "stop every node and run 'leaseholdd set-members' on each";
     if (lh_ms(record->max_ttl_ms).ns != config->timing.max_ttl.ns)
-        return differs(&host->identity, "max-ttl", (uint64_t)lh_floor_ms(config->timing.max_ttl),
-                       record->max_ttl_ms, " ms");
+        return "max-ttl differs from that this data directory was used with: change it back, or "
+               "stop every node and run 'leaseholdd set-members' on each";
     if (record->rate_ppm != config->timing.rate_ppm)
-        return differs(&host->identity, "rate-error", config->timing.rate_ppm, record->rate_ppm,
-                       " ppm");
+        return "rate-error differs from that this data directory was used with: change it back, or "
+               "stop every node and run 'leaseholdd set-members' on each";
     return NULL;
 }
 

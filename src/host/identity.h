@@ -45,7 +45,6 @@ struct lh_identity {
     struct lh_duration ceiling;
     // of this start
     bool loaded;               // a stored identity was found
-    char contradiction[192];   // what lh_identity_load says of two numbers that differ
     uint64_t old_reservation;  // covers every ballot that was promised before
     struct lh_duration served; // the quarantine this start has to serve
     struct lh_instant quarantine_until;

@@ -108,9 +108,9 @@ check 'its end' eventually 5 answers free 1 GET recorded
 check 'stopping is told' eval 'stop 1 && grep -q "^STOPPING=1" "$dir/notify"'
 check 'the socket is gone' not test -e "$dir/1.sock"
 
-check 'another max-ttl than the directory has is told with both' eval '
+check 'another max-ttl than the directory has is told as such' eval '
     configure 1 max-ttl=3s && { out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? != 0 ]; } &&
-        has "max-ttl is 3000 ms, and was 2000 ms when this data directory was used"'
+        has "max-ttl differs from that this data directory was used with: change it back"'
 
 check 'a state directory that is not there is told at the start' eval '
     configure 1 max-ttl=2s state-dir=/nowhere && start 1 && logged 1 "nothing can be saved in /nowhere" && stop 1'
