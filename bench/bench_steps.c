@@ -140,8 +140,9 @@ static void figure(const char *what, uint64_t live, double us, double few_us)
 int main(void)
 {
     static const uint64_t full[] = {1000, 100000, 1000000}, tiny[] = {100, 1000};
-    const uint64_t *counts = bench_is_tiny() ? tiny : full;
-    const size_t sizes = bench_is_tiny() ? 2 : 3;
+    const bool is_tiny = bench_is_tiny();
+    const uint64_t *counts = is_tiny ? tiny : full;
+    const size_t sizes = is_tiny ? 2 : 3;
     const uint64_t most = counts[sizes - 1];
     struct lone_host *lone = lone_host_open_for(lh_ms(TTL_MS), (uint32_t)(most * 11 / 10));
     int64_t *tokens = calloc(most, sizeof *tokens);

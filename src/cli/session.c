@@ -97,11 +97,12 @@ void lh_session_failure(const char *command, const char *status, const char *nam
     if (holder == NULL)
         holder = &nobody;
     lh_json_print(command,
-                  json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "status", status, "name",
+                  json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "status", status, "name",
                             text_or_null(name), "token", number_or_null(holder->token), "holder",
                             text_or_null(holder->holder), "node", number_or_null(holder->node),
                             "free_in_ms", number_or_null(lh_ceil_ms(holder->free_in_ns)), "revoked",
-                            holder->revoked, "reason", text_or_null(reason)));
+                            holder->token > 0 ? json_boolean(holder->revoked) : json_null(),
+                            "reason", text_or_null(reason)));
 }
 
 const char *lh_session_cause(enum lh_reach reach)

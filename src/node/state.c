@@ -20,7 +20,7 @@ static void directory_of(const struct lh_node_config *config, char out[LH_CONFIG
     if (length == 0) { // beside the socket
         const char *end = strrchr(config->socket, '/');
         directory = end == NULL ? "." : config->socket;
-        length = end == NULL ? 1 : (int)(end - config->socket);
+        length = end == NULL || end == config->socket ? 1 : (int)(end - config->socket);
     }
     snprintf(out, LH_CONFIG_PATH_BYTES, "%.*s", length, directory);
 }

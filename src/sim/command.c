@@ -80,29 +80,39 @@ static bool open_records(const char *directory, struct lh_sim_campaign *campaign
     return true;
 }
 
-static bool is_same(FILE *a, FILE *b)
+// Before anything is opened, which would empty it. `b` may not exist yet: then it is another.
+static bool is_same(const char *a, const char *b)
 {
     struct stat one, other;
-    return a != NULL && b != NULL && a != b && fstat(fileno(a), &one) == 0 &&
-           fstat(fileno(b), &other) == 0 && S_ISREG(one.st_mode) && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
+    if (a == NULL || b == NULL)
+        return false;
+    if (strcmp(a, b) == 0)
+        return strncmp(a, "/dev/", 5) != 0;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && S_ISREG(one.st_mode) &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+static bool check_apart(const struct lh_sim_options *options)
+{
+    char path[PATH_MAX];
+    const char *remedy = "is written by another option as well: give each its own file";
+    if (is_same(options->log, options->timeline))
+        return lh_sim_complain("--timeline", options->timeline, remedy);
+    for (unsigned i = 0; i < LH_SIM_NODES_MAX && options->record != NULL; i++) {
+        snprintf(path, sizeof path, "%s/node%u", options->record, i + 1);
+        if (is_same(path, options->log) || is_same(path, options->timeline))
+            return lh_sim_complain("--record", path, remedy);
+    }
+    return true;
 }
 
 static bool open_files(struct lh_sim_options *options)
 {
     struct lh_sim_files *files = &options->campaign.files;
-    if ((options->log != NULL && !open_file("--log", options->log, &files->log)) ||
-        (options->timeline != NULL &&
-         !open_file("--timeline", options->timeline, &files->timeline)) ||
-        (options->record != NULL && !open_records(options->record, &options->campaign)))
-        return false;
-    const char *remedy = "is written by another option as well: give each its own file";
-    if (is_same(files->log, files->timeline))
-        return lh_sim_complain("--timeline", options->timeline, remedy);
-    for (unsigned i = 0; i < LH_SIM_NODES_MAX; i++)
-        if (is_same(files->records[i], files->log) || is_same(files->records[i], files->timeline))
-            return lh_sim_complain("--record", options->record, remedy);
-    return true;
+    return (options->log == NULL || open_file("--log", options->log, &files->log)) &&
+           (options->timeline == NULL ||
+            open_file("--timeline", options->timeline, &files->timeline)) &&
+           (options->record == NULL || open_records(options->record, &options->campaign));
 }
 
 // --- printing ---
@@ -278,7 +288,8 @@ static int run(struct command *command)
     }
     print_summary(command);
     const bool cut_short = campaign->stopped_by != 0 && !lh_sim_is_open(campaign);
-    if (cut_short && campaign->first == campaign->last)
+    const struct lh_sim_files *files = &campaign->files;
+    if (cut_short && (files->log != NULL || files->timeline != NULL || files->records[0] != NULL))
         fputs("leasehold sim: ended before the run was over: what it writes is cut off\n", stderr);
     if (command->worst != LH_SIM_CLEAN)
         return (int)command->worst;
@@ -301,5 +312,7 @@ int lh_sim_command(int argc, char **argv)
     if (options->monte_carlo)
         return lh_sim_monte_carlo(campaign->first, campaign->last, campaign->weakened,
                                   campaign->keep_going, options->json);
+    if (!check_apart(options))
+        return EXIT_USAGE;
     return open_files(options) ? run(&command) : EXIT_FAILURE;
 }

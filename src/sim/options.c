@@ -213,7 +213,9 @@ static bool read_option(struct lh_sim_options *options, char **argv, int *at, un
     const char *value = equals != NULL ? equals + 1 : NULL;
     if (option >= WITH_VALUE)
         return read_flag(options, option, value);
-    if (value == NULL && (value = argv[*at + 1]) == NULL)
+    if (value == NULL)
+        value = argv[*at + 1];
+    if (value == NULL || (equals == NULL && strncmp(value, "--", 2) == 0))
         return lh_sim_complain("no value of", word, "`leasehold sim --help` tells what it takes");
     *at += equals == NULL;
     if ((*given >> option & 1) != 0)

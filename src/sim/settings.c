@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "lease/timing.h"
 
+#define SPAN_MOST (10000 * 3600 * LH_NS_PER_S) // as of --duration
+
 enum kind { COUNT, SPAN, EVERY, CHANCE, SWITCH };
 
 static const struct {
@@ -133,7 +135,7 @@ void lh_sim_settings_draw(struct lh_sim_settings *settings, uint64_t seed, int64
     draw_faults(settings, &prng);
 }
 
-// A TTL is some round trips, or nothing works.
+// The most that a seed draws: a TTL is some round trips, or nothing works.
 void lh_sim_settings_heal(struct lh_sim_settings *settings)
 {
     settings->delay_ns = at_most(settings->delay_ns, 3 * LH_NS_PER_MS);
@@ -182,8 +184,9 @@ static bool parse_value(enum kind kind, const char *text, int64_t *ret)
 {
     char *end = NULL;
     switch (kind) {
-    case SPAN: return parse_span(text, ret);
-    case EVERY: return parse_span(text, ret) && (*ret == 0 || *ret >= LH_NS_PER_MS);
+    case SPAN: return parse_span(text, ret) && *ret <= SPAN_MOST;
+    case EVERY:
+        return parse_span(text, ret) && *ret <= SPAN_MOST && (*ret == 0 || *ret >= LH_NS_PER_MS);
     case CHANCE: return parse_chance(text, ret);
     case SWITCH:
         *ret = strcmp(text, "on") == 0 || strcmp(text, "1") == 0;
@@ -196,8 +199,8 @@ static bool parse_value(enum kind kind, const char *text, int64_t *ret)
 static const char *form_of(enum kind kind)
 {
     switch (kind) {
-    case SPAN: return "a duration such as 20us, 300ms or 10s";
-    case EVERY: return "a duration from 1ms, or 0s for never";
+    case SPAN: return "a duration such as 20us, 300ms or 10s, at most 10000h";
+    case EVERY: return "a duration from 1ms to 10000h, or 0s for never";
     case CHANCE: return "a share such as 1%, or parts in a million";
     case SWITCH: return "on or off";
     case COUNT: break;

@@ -178,5 +178,5 @@ end slow
 check 'no name: 64' eval 'exits 64 1 watch && says "NAME is missing"'
 check 'a name of the system: 64' eval "exits 64 1 watch good @bad && says \"'@bad'\""
 check 'nobody at the socket: 69, at once' eval 'within 0 2000 exits 69 9 watch x && says "no daemon: unix:'"$dir"'/9.sock"'
-check 'with --json it is an object, too' eval 'exits 69 9 watch x --json && [[ $out == "{\"status\":\"noquorum\",\"name\":null,\"token\":null,\"holder\":null,\"node\":null,\"free_in_ms\":null,\"reason\":\"unix:"* ]]'
+check 'with --json it is an object, too' eval 'exits 69 9 watch x --json && [[ $out == "{\"status\":\"noquorum\",\"name\":null,\"token\":null,\"holder\":null,\"node\":null,\"free_in_ms\":null,\"revoked\":null,\"reason\":\"unix:"* ]]'
 check 'a slip of the finger' eval 'exits 64 1 watch x --exce true && says "did you mean '"'--exec'"'"'
