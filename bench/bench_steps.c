@@ -111,7 +111,7 @@ static void measure(struct lone_host *lone, const int64_t *tokens, uint64_t live
 }
 
 // All are bound to one connection whose client ends: what that step takes, and what all but the slowest
-// thousandth of the steps that let them go stay below.
+// thousandth of the first SAMPLES steps that let them go stay below.
 static void end_holder(struct lone_host *lone, double *ret_end_us, double *ret_let_go_us)
 {
     size_t count = 0;
