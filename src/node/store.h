@@ -2,10 +2,9 @@
 // thread.
 //
 // The loop thread never waits for the disk. It queues numbered writes; the storage thread commits
-// everything queued in one transaction and tells the loop the highest number that is durable. What
-// must stay true: n is reported only after all writes up to n are on disk, in their order. A commit
-// that fails is tried again with back-off until it succeeds; nothing is dropped or reordered
-// meanwhile.
+// everything queued at once and tells the loop the highest number that is durable. What must stay
+// true: n is reported only after all writes up to n are on disk, in their order. A commit that fails
+// is tried again with back-off until it succeeds; nothing is dropped or reordered meanwhile.
 #ifndef LH_NODE_STORE_H
 #define LH_NODE_STORE_H
 

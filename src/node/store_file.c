@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -136,10 +137,15 @@ static int check_length(MDB_env *env)
 static int begin(struct lh_store_file *file, unsigned flags, MDB_txn **ret_txn)
 {
     MDB_txn *txn = NULL;
+    unsigned order = 0;
     int code = mdb_txn_begin(file->env, NULL, flags, &txn);
     if (code != 0)
         return code;
     code = mdb_dbi_open(txn, NULL, 0, &file->pairs);
+    if (code == 0)
+        code = mdb_dbi_flags(txn, file->pairs, &order);
+    if (code == 0 && order != 0) // the meta page's word for how the keys are sorted
+        code = LH_STORE_DAMAGED;
     if (code != 0) {
         mdb_txn_abort(txn);
         return code;
@@ -223,6 +229,20 @@ static int try_everything(const char *path)
     return code;
 }
 
+// LMDB takes the sizes of its pages and of its map from the file. Those of a whole one are no invalid
+// argument, and fit if a map of the usual size does.
+static bool is_of_damaged_sizes(int code)
+{
+    if (code != ENOMEM)
+        return code == EINVAL;
+    const size_t size = (size_t)LH_STORE_MAP_MIB << 20;
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    munmap(map, size);
+    return true;
+}
+
 // A child that dies, by whatever signal, found a damaged file: that is an answer, so no handler, no
 // core and no message shall make more of it.
 static void die_quietly(void)
@@ -249,6 +269,8 @@ static int try_in_child(const char *path)
     } else if (child == 0) {
         die_quietly();
         code = try_everything(path);
+        if (is_of_damaged_sizes(code))
+            code = LH_STORE_DAMAGED;
         _exit(write(ends[1], &code, sizeof(code)) == sizeof(code) ? 0 : 1);
     }
     close(ends[1]);
@@ -429,7 +451,9 @@ int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, siz
         if (code != 0)
             return code;
     }
-    const int code = commit(file, records, size);
+    int code = commit(file, records, size);
+    if (code == 0)
+        code = commit(file, NULL, 0); // so that both meta pages lead to these pairs
     // After a meta page could not be written LMDB refuses everything until it is opened again.
     // Whether that commit counts is unknown; applying the same records once more gives the same
     // pairs either way.
@@ -466,8 +490,9 @@ bool lh_store_file_explain(const char *directory, int code, struct lh_error *err
     case MDB_VERSION_MISMATCH:
         return lh_error_set(
             error,
-            "data directory %s: written by another version of leaseholdd: start that "
-            "one, or move the directory away",
+            "data directory %s: data.mdb is of another version of leaseholdd, or damaged: start "
+            "that "
+            "version, or move the directory away; the node then comes back as a replacement",
             directory);
     case LH_STORE_DAMAGED:
     case MDB_INVALID:

@@ -4,7 +4,8 @@
 // renamed), and what is read is exactly what was last committed, or an error. LMDB has no checksums
 // of its own, so each commit also stores its number, the count and the sum of hashes of all pairs; a
 // flipped, lost or stale page shows at open. What does not is the last commit's meta page if it was
-// not written at all, or reads as that of an earlier commit.
+// not written at all, or reads as that of the commit before. So whatever is written is committed
+// twice: the commit before has the same pairs.
 //
 // One process and one writer at a time, which the lock of store.h ensures; LMDB's own lock file is
 // not used.
@@ -56,7 +57,7 @@ bool lh_store_file_each(struct lh_store_file *file, lh_store_each_fn *each, void
 // LH_STORE_RECORD_MAX bytes. Returns its size.
 size_t lh_store_record(uint8_t *out, const struct lh_store_pair *pair);
 
-// Applies records in their order in one durable transaction: all or nothing. Returns 0, or what
+// Applies records in their order, durably, all or nothing. Returns 0, or what
 // LMDB said: an errno or an MDB_ code for lh_store_file_explain. May be called again with the same
 // records.
 int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, size_t size);
