@@ -31,6 +31,8 @@ static inline struct lh_duration lh_ms(int64_t ms)
 {
     if (ms > INT64_MAX / LH_NS_PER_MS)
         return (struct lh_duration){INT64_MAX};
+    if (ms < INT64_MIN / LH_NS_PER_MS)
+        return (struct lh_duration){INT64_MIN};
     return (struct lh_duration){ms * LH_NS_PER_MS};
 }
 

@@ -1,5 +1,6 @@
 // `leasehold acquire`: a lease for somebody who will act, renew and release by hand or from a
 // script. It ends by itself at its TTL.
+#include <signal.h>
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -52,6 +53,7 @@ int lh_acquire_command(int argc, char **argv)
         !lh_options_one_wait("acquire", nonblock, &wait, &exit_code) ||
         !lh_cli_session_open("acquire", &common, &client, &exit_code))
         return exit_code;
+    signal(SIGPIPE, SIG_IGN); // a token that nobody reads is not printed: the lease is released
     lh_errand_acquire(&call, client, &lease, ttl.value, wait.value,
                       lh_session_patience(&common, &wait));
     return lh_session_finish("acquire", &call, &common);

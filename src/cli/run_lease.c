@@ -326,6 +326,8 @@ static void held_on(struct lh_run *run, enum lh_errand_result result)
         break;
     case LH_ERRAND_LOST:
         lh_run_hold_ended(run, run->call.answer.reason[0] ? run->call.answer.reason : "it is lost");
+        if (lh_answer_says_revoked(&run->call.answer))
+            lh_run_begin_release(run);
         break;
     default: lh_run_hold_ended(run, run->call.trouble.error.text); break;
     }

@@ -94,7 +94,7 @@ void lh_watch_take(struct lh_watched *watched, unsigned connection,
         .event = LH_WATCH_UNKNOWN,
         .name = watched->name,
         .previous = watched->state,
-        .missed = message->sequence > last + 1 ? message->sequence - last - 1 : 0,
+        .missed = message->sequence > last ? message->sequence - last - 1 : 0,
         .at_ns = now_ns,
     };
     bool told_unknown = watched->unknown;

@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 86
+plan 88
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=15s; done
@@ -130,6 +130,15 @@ unprinted() {
         { "$leasehold" "$@" --connect "$dir/1.sock" 2>"$dir/cli.log" >&-; [ $? = 1 ]; } && says 'cannot write to standard output'
 }
 check 'acquire says so' unprinted acquire unseen
+check 'and keeps no lease' answers free 1 GET unseen
+unread() {
+    local pipe
+    exec {pipe}> >(:)
+    wait $!
+    "$leasehold" "$@" --connect "$dir/1.sock" 2>"$dir/cli.log" >&"$pipe"
+    [ $? = 1 ] && says 'cannot write to standard output: Broken pipe'
+}
+check 'so it does where nobody reads it' unread acquire unseen
 check 'and keeps no lease' answers free 1 GET unseen
 for command in status 'get unseen' 'list --json'; do
     # shellcheck disable=SC2086 # words

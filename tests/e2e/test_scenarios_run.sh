@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as `leasehold run` is concerned, and
 # the options that answer it: --keep, --on-lost, --min-hold, -E.
 . "$(dirname "$0")/lib.sh"
-plan 48
+plan 50
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=30s; done
@@ -120,6 +120,10 @@ check 'the command has ended' eventually 5 eval '[ -e "$dir/brief" ] && ! pgrep 
 check 'nobody else has it meanwhile' answers held 3 GET brief
 kill -TERM "${pid[brief]}"
 check 'a signal ends that, with the code of the command' eval 'ended brief 0 && answers free 2 GET brief'
+wrap brief 2 brief --ttl 4s --min-hold 1m -- true
+check 'it is revoked meanwhile' eval 'eventually 5 answers held 2 GET brief && exits 0 3 revoke brief'
+check 'its code is that of the command, and the name is free at once' eval '
+    ended brief 0 && within 0 1000 eventually 1 answers free 3 GET brief'
 wrap taken 2 taken --ttl 1s -- "$tools/beat" "$dir/taken.beats"
 check '-E 0: not acquired is no failure' eval 'eventually 5 beats taken && exits 0 3 run taken --nonblock -E 0 -- false && says "was not acquired"'
 check '-E with a word: 64' eval 'exits 64 3 run taken -E none -- true && says "'"'none'"'"'

@@ -1,5 +1,6 @@
 // What `leasehold watch` makes of a daemon's messages: which change it is, what is news, what was
 // left out, and what is no message.
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,16 +15,16 @@
 static struct lh_watched lease;
 static struct lh_watch_line line;
 
-static void take(unsigned connection, int sequence, const char *state, int token, int node,
+static void take(unsigned connection, int64_t sequence, const char *state, int token, int node,
                  const char *holder)
 {
     char json[256];
     struct lh_watch_message message;
-    snprintf(
-        json, sizeof json,
-        "{\"seq\":%d,\"name\":\"x\",\"state\":\"%s\",\"token\":%d,\"holder\":\"%s\",\"node\":%d,"
-        "\"remaining_ms\":70}",
-        sequence, state, token, holder, node);
+    snprintf(json, sizeof json,
+             "{\"seq\":%" PRId64
+             ",\"name\":\"x\",\"state\":\"%s\",\"token\":%d,\"holder\":\"%s\",\"node\":%d,"
+             "\"remaining_ms\":70}",
+             sequence, state, token, holder, node);
     assert_true(lh_watch_message_read(lh_slice_of_string(json), &message));
     assert_string_equal(message.name, "x");
     lh_watch_take(&lease, connection, &message, 5, &line);
@@ -119,6 +120,10 @@ static void counts_what_was_left_out(void **state)
     take(1, 6, "free", 0, 0, "");
     assert_int_equal(line.missed, 0);
     take(2, 1, "free", 0, 0, ""); // counted anew
+    assert_int_equal(line.missed, 0);
+    take(2, INT64_MAX, "free", 0, 0, "");
+    assert_int_equal(line.missed, INT64_MAX - 2);
+    take(2, INT64_MAX, "free", 0, 0, "");
     assert_int_equal(line.missed, 0);
 }
 

@@ -34,6 +34,7 @@ static void ms_saturates_beyond(void **state)
     (void)state;
     assert_int_equal(lh_ms(INT64_MAX / LH_NS_PER_MS + 1).ns, INT64_MAX);
     assert_int_equal(lh_ms(INT64_MAX).ns, INT64_MAX);
+    assert_int_equal(lh_ms(INT64_MIN).ns, INT64_MIN);
 }
 
 static void before_is_strict(void **state)
