@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "node/state.h"
 #include "os/keyring.h"
 
 // What was found, one line each, and whether a daemon could start.
@@ -56,6 +57,16 @@ static void look_at_directory(const char *path, const char *directory, bool made
                  wrong != NULL ? wrong : "");
 }
 
+// A daemon starts without one, and says the same.
+static void look_at_state_dir(const struct lh_node_config *config, struct lh_error *ret_line)
+{
+    struct lh_error warning;
+    if (lh_state_check(config, &warning))
+        lh_error_set(ret_line, "%s", config->state_dir);
+    else
+        lh_error_set(ret_line, "%s; warning: %s", config->state_dir, warning.text);
+}
+
 static void look(const struct lh_node_config *config, struct findings *ret_findings)
 {
     char socket[LH_CONFIG_PATH_BYTES], record[LH_CONFIG_PATH_BYTES];
@@ -72,8 +83,7 @@ static void look(const struct lh_node_config *config, struct findings *ret_findi
     look_at_directory(config->data_dir, config->data_dir, true, ret_findings,
                       &ret_findings->data_dir);
     if (config->clean_restart && config->state_dir[0] != '\0')
-        look_at_directory(config->state_dir, config->state_dir, false, ret_findings,
-                          &ret_findings->state_dir);
+        look_at_state_dir(config, &ret_findings->state_dir);
     memcpy(record, config->record, sizeof record);
     if (config->record[0] != '\0')
         look_at_directory(config->record, dirname(record), false, ret_findings,

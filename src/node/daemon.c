@@ -292,6 +292,8 @@ static void restore(struct daemon *daemon)
     if (!lh_state_restore(daemon->config, lh_driver_host(daemon->driver), &error) &&
         error.text[0] != '\0')
         lh_log(LH_LOG_WARN, "state-not-restored", "reason=%s", error.text);
+    if (!lh_state_check(daemon->config, &error))
+        lh_log(LH_LOG_WARN, "state-not-saveable", "reason=%s", error.text);
 }
 
 static bool load_store(struct daemon *daemon, struct lh_error *error)

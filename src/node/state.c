@@ -99,21 +99,27 @@ bool lh_state_restore(const struct lh_node_config *config, struct lh_host *host,
     struct lh_clock_binding binding;
     path_of(config, "", path);
     uint8_t *bytes = take_file(path, &size, error);
-    if (bytes == NULL) {
-        directory_of(config, path);
-        if (error->text[0] == '\0' && access(path, W_OK | X_OK) != 0)
-            lh_error_set(error,
-                         "nothing can be saved in %s: %s; name a state-dir that exists and "
-                         "is writable, or no lease outlives a stop",
-                         path, strerror(errno));
+    if (bytes == NULL)
         return false;
-    }
     struct lh_error unbound;
     const char *reason = unbound.text;
     if (bind_clock(&binding, &unbound))
         reason = lh_host_restore(host, lh_clock_now(), &binding, lh_slice_of(bytes, size));
     free(bytes);
     return reason == NULL || lh_error_set(error, "%s is not used: %s", path, reason);
+}
+
+bool lh_state_check(const struct lh_node_config *config, struct lh_error *error)
+{
+    char directory[LH_CONFIG_PATH_BYTES];
+    char inside[PATH_BYTES];
+    directory_of(config, directory);
+    snprintf(inside, sizeof(inside), "%s/.", directory); // a file has none
+    return access(inside, W_OK | X_OK) == 0 ||
+           lh_error_set(error,
+                        "nothing can be saved in %s: %s; name a state-dir that exists and is "
+                        "writable, or no lease outlives a stop",
+                        directory, strerror(errno));
 }
 
 static bool save_file(const struct lh_node_config *config, const uint8_t *bytes, size_t size,

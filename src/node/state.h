@@ -13,6 +13,10 @@
 bool lh_state_restore(const struct lh_node_config *config, struct lh_host *host,
                       struct lh_error *error);
 
+// Whether lh_state_save finds its directory and may write there. If not, `error` says what to do; a
+// daemon runs without.
+bool lh_state_check(const struct lh_node_config *config, struct lh_error *error);
+
 // Saves the host, which is handed no input from here on.
 bool lh_state_save(const struct lh_node_config *config, struct lh_host *host,
                    struct lh_error *error);

@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 77
+plan 78
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -75,7 +75,9 @@ check 'a directory that the unit makes is no mistake' eval 'tests socket=/nowher
 check 'but the daemon does not start without it' eval '
     configure 1 socket=/nowhere/1.sock && ! out=$(ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" 2>&1) &&
         has "its directory /nowhere: No such file or directory"'
-check 'a state directory that nobody makes' mistake 'NOT OK' '/nowhere: No such file' state-dir=/nowhere
+check 'a state directory that is not there is a warning' eval '
+    tests state-dir=/nowhere && [ $code = 0 ] && has OK "warning: nothing can be saved in /nowhere: No such file"'
+check 'so is a file in its place' eval 'tests state-dir="$dir/keyring" && [ $code = 0 ] && has "keyring: Not a directory"'
 check 'a directory of the recording that nobody makes' mistake 'NOT OK' '/nowhere: No such file' record=/nowhere/record
 check 'a member in the way of an option' mistake 'member: there is no such key' 'in a section [node N]' member=4=127.0.0.1:9
 check 'a mistyped command' eval '! out=$("$leaseholdd" setmembers 2>&1) && has set-members'
@@ -113,7 +115,7 @@ check 'another max-ttl than the directory has is told as such' eval '
         has "max-ttl differs from that this data directory was used with: change it back"'
 
 check 'a state directory that is not there is told at the start' eval '
-    configure 1 max-ttl=2s state-dir=/nowhere && start 1 && logged 1 "nothing can be saved in /nowhere" && stop 1'
+    configure 1 max-ttl=2s state-dir=/nowhere && start 1 && logged 1 "event=state-not-saveable reason=\"nothing can be saved in /nowhere" && stop 1'
 
 # --- the recording ---
 check 'every recorded line is JSON' node -e '
