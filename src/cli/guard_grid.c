@@ -13,16 +13,16 @@
 struct totals {
     size_t cells, overlaps, gaps, cuts;
     size_t skews, right; // skews, and those for which the search finds one guard with neither
+    struct lh_guard_found found[LH_GUARD_LIST_MOST]; // of each skew
 };
 
 static struct totals count(const struct lh_guard_grid *grid)
 {
     struct totals totals = {.skews = grid->skews.count};
     struct lh_guard_counts counts;
-    struct lh_guard_found found;
     for (size_t s = 0; s < grid->skews.count; s++) {
-        lh_guard_search(&grid->world, grid->skews.values[s], &found);
-        totals.right += found.clean_count == 1;
+        lh_guard_search(&grid->world, grid->skews.values[s], &totals.found[s]);
+        totals.right += totals.found[s].clean_count == 1;
         for (size_t g = 0; g < grid->guards.count; g++) {
             lh_guard_run(&grid->world, grid->skews.values[s], grid->guards.values[g], &counts);
             totals.cells++;
@@ -116,13 +116,12 @@ static void print_listed(const struct lh_guard_grid *grid)
     }
 }
 
-static void print_found(const struct lh_guard_grid *grid)
+static void print_found(const struct lh_guard_grid *grid, const struct totals *totals)
 {
-    struct lh_guard_found found;
     printf("\nthe smallest guard with no overlap, from trying all:\n");
     for (size_t s = 0; s < grid->skews.count; s++) {
         const int64_t skew = grid->skews.values[s];
-        lh_guard_search(&grid->world, skew, &found);
+        const struct lh_guard_found found = totals->found[s];
         if (!found.any) {
             printf("  skew %-3" PRId64 " smallest guard: cut by the window\n", skew);
             continue;
@@ -170,10 +169,8 @@ static json_t *cell_json(const struct lh_guard_grid *grid, int64_t skew, int64_t
                      (json_int_t)counts.gap, "clean", (json_int_t)counts.clean, "cut", counts.cut);
 }
 
-static json_t *found_json(const struct lh_guard_grid *grid, int64_t skew)
+static json_t *found_json(int64_t skew, struct lh_guard_found found)
 {
-    struct lh_guard_found found;
-    lh_guard_search(&grid->world, skew, &found);
     return json_pack("{s:I, s:o, s:o, s:I, s:I, s:o}", "skew", (json_int_t)skew, "smallest_guard",
                      found.any ? json_integer(found.smallest) : json_null(), "gap",
                      found.any ? json_integer(found.gap) : json_null(), "searched_to",
@@ -199,7 +196,7 @@ static int print_json(const struct lh_guard_grid *grid, const struct totals *tot
     json_t *listed = json_array();
     json_t *found = json_array();
     for (size_t s = 0; s < grid->skews.count; s++) {
-        json_array_append_new(found, found_json(grid, grid->skews.values[s]));
+        json_array_append_new(found, found_json(grid->skews.values[s], totals->found[s]));
         for (size_t g = 0; g < grid->guards.count; g++)
             json_array_append_new(cells,
                                   cell_json(grid, grid->skews.values[s], grid->guards.values[g]));
@@ -262,7 +259,7 @@ int lh_guard_grid_print(const struct lh_guard_grid *grid, enum lh_guard_form for
     } else {
         print_cells(grid, &totals);
         print_listed(grid);
-        print_found(grid);
+        print_found(grid, &totals);
         print_checks(grid, &totals, verdicts, outcome);
         code = lh_output_end("guard");
     }

@@ -11,6 +11,7 @@
 #include "sim/settings.h"
 
 #define LH_SIM_WORKERS_MAX 64
+#define LH_SIM_SEED_LAST (UINT64_MAX / 2 - 1) // the last seed of an open range
 
 struct lh_sim_campaign {
     uint64_t first, last; // seeds
@@ -26,6 +27,11 @@ struct lh_sim_campaign {
     void *context;
     void (*each)(void *context, const struct lh_sim_result *result);
 };
+
+static inline bool lh_sim_is_open(const struct lh_sim_campaign *campaign)
+{
+    return campaign->last == LH_SIM_SEED_LAST;
+}
 
 // The settings of one seed of the campaign.
 void lh_sim_campaign_settings(const struct lh_sim_campaign *campaign, uint64_t seed,

@@ -300,18 +300,19 @@ static bool check(struct lh_sim_options *options, unsigned given)
     return check_settings(campaign) && check_files(options);
 }
 
-bool lh_sim_options_read(struct lh_sim_options *options, int argc, char **argv)
+bool lh_sim_options_read(struct lh_sim_options *ret_options, int argc, char **argv)
 {
     unsigned given = 0;
-    *options = (struct lh_sim_options){
+    struct lh_sim_options options = {
         .campaign = {.first = 1, .last = 0, .duration_ns = 60 * LH_NS_PER_S}};
-    for (int at = 1; at < argc; at++) {
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
-            options->help = true;
-            return true;
-        }
-        if (!read_option(options, argv, &at, &given))
+    for (int at = 1; at < argc && !options.help; at++) {
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0)
+            options.help = true;
+        else if (!read_option(&options, argv, &at, &given))
             return false;
     }
-    return check(options, given);
+    if (!options.help && !check(&options, given))
+        return false;
+    *ret_options = options;
+    return true;
 }

@@ -5,8 +5,6 @@
 
 #include "sim/campaign.h"
 
-#define LH_SIM_SEED_LAST (UINT64_MAX / 2 - 1) // the last seed of an open range
-
 struct lh_sim_options {
     struct lh_sim_campaign campaign;              // all but its files and what is called back
     const char *log, *record, *timeline, *replay; // paths, or NULL; they point into argv
@@ -19,10 +17,5 @@ void lh_sim_options_help(FILE *file);
 
 // Says "leasehold sim: WHAT 'VALUE': REMEDY"; returns false.
 bool lh_sim_complain(const char *what, const char *value, const char *remedy);
-
-static inline bool lh_sim_is_open(const struct lh_sim_campaign *campaign)
-{
-    return campaign->last == LH_SIM_SEED_LAST;
-}
 
 #endif

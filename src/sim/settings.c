@@ -81,21 +81,35 @@ static int64_t at_most(int64_t value, int64_t most)
     return value < most ? value : most;
 }
 
+// The slowest that a seed draws, and all that healing leaves.
+#define DELAY_MOST_US 3000
+#define JITTER_MOST_DELAYS 20
+#define JITTER_MOST_US (JITTER_MOST_DELAYS * DELAY_MOST_US)
+#define TURN_MOST_US 20
+#define CLIENT_MOST_US 2000
+#define DISK_MOST_NS (20 * LH_NS_PER_MS)
+
+// A TTL is some round trips, or nothing works.
+static int64_t jitter_most_ns(const struct lh_sim_settings *settings)
+{
+    return settings->max_ttl_ns / 50;
+}
+
 static void draw_world(struct lh_sim_settings *settings, struct lh_prng *prng)
 {
-    settings->delay_ns = ONE_OF(prng, 20, 50, 300, 3000) * LH_NS_PER_US;
-    settings->jitter_ns = settings->delay_ns * ONE_OF(prng, 0, 1, 1, 20);
-    settings->jitter_ns = at_most(settings->jitter_ns, settings->max_ttl_ns / 50); // see heal
+    settings->delay_ns = ONE_OF(prng, 20, 50, 300, DELAY_MOST_US) * LH_NS_PER_US;
+    settings->jitter_ns = settings->delay_ns * ONE_OF(prng, 0, 1, 1, JITTER_MOST_DELAYS);
+    settings->jitter_ns = at_most(settings->jitter_ns, jitter_most_ns(settings));
     settings->loss_ppm = ONE_OF(prng, 0, 1000, 10000, 100000, 300000);
     settings->duplicate_ppm = ONE_OF(prng, 0, 10000, 100000, 300000);
     settings->late_ppm = ONE_OF(prng, 0, 1000, 10000, 100000);
     settings->held_ppm = ONE_OF(prng, 0, 0, 100, 1000);
     settings->corrupt_ppm = ONE_OF(prng, 0, 0, 1000, 10000);
     settings->batch_ppm = ONE_OF(prng, 0, 30000, 300000);
-    settings->turn_ns = ONE_OF(prng, 0, 2, 20) * LH_NS_PER_US;
-    settings->client_ns = ONE_OF(prng, 20, 200, 2000) * LH_NS_PER_US;
+    settings->turn_ns = ONE_OF(prng, 0, 2, TURN_MOST_US) * LH_NS_PER_US;
+    settings->client_ns = ONE_OF(prng, 20, 200, CLIENT_MOST_US) * LH_NS_PER_US;
     settings->stall_ppm = ONE_OF(prng, 0, 1000, 10000, 50000);
-    settings->disk_ns = lh_prng_between(prng, 10 * LH_NS_PER_US, 20 * LH_NS_PER_MS);
+    settings->disk_ns = lh_prng_between(prng, 10 * LH_NS_PER_US, DISK_MOST_NS);
 }
 
 static void draw_faults(struct lh_sim_settings *settings, struct lh_prng *prng)
@@ -135,15 +149,14 @@ void lh_sim_settings_draw(struct lh_sim_settings *settings, uint64_t seed, int64
     draw_faults(settings, &prng);
 }
 
-// The most that a seed draws: a TTL is some round trips, or nothing works.
 void lh_sim_settings_heal(struct lh_sim_settings *settings)
 {
-    settings->delay_ns = at_most(settings->delay_ns, 3 * LH_NS_PER_MS);
-    settings->jitter_ns = at_most(settings->jitter_ns, 60 * LH_NS_PER_MS);
-    settings->jitter_ns = at_most(settings->jitter_ns, settings->max_ttl_ns / 50);
-    settings->turn_ns = at_most(settings->turn_ns, 20 * LH_NS_PER_US);
-    settings->client_ns = at_most(settings->client_ns, 2 * LH_NS_PER_MS);
-    settings->disk_ns = at_most(settings->disk_ns, 20 * LH_NS_PER_MS);
+    settings->delay_ns = at_most(settings->delay_ns, DELAY_MOST_US * LH_NS_PER_US);
+    settings->jitter_ns = at_most(settings->jitter_ns, JITTER_MOST_US * LH_NS_PER_US);
+    settings->jitter_ns = at_most(settings->jitter_ns, jitter_most_ns(settings));
+    settings->turn_ns = at_most(settings->turn_ns, TURN_MOST_US * LH_NS_PER_US);
+    settings->client_ns = at_most(settings->client_ns, CLIENT_MOST_US * LH_NS_PER_US);
+    settings->disk_ns = at_most(settings->disk_ns, DISK_MOST_NS);
 }
 
 // --- reading and printing ---

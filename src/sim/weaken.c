@@ -187,15 +187,14 @@ void lh_sim_weaken_admitted(struct lh_sim_node *node, int64_t now_ns)
         machine->acceptors.floor = LH_BALLOT_NONE;
 }
 
-// When the node last promised or granted something of this name, or NULL: no room to note it.
-static int64_t *answered_at(struct lh_sim_node *node, struct lh_key key)
+// Where the node noted its last promise or grant of this name; if it did not, the first free place,
+// or NULL.
+static struct lh_sim_answered *find_answered(struct lh_sim_node *node, struct lh_key key)
 {
     for (unsigned i = 0; i < LH_SIM_NAMES_MAX; i++) {
         struct lh_sim_answered *answered = &node->answered[i];
-        if (answered->at_ns == 0)
-            answered->key = key;
-        if (lh_key_equal(answered->key, key))
-            return &answered->at_ns;
+        if (answered->at_ns == 0 || lh_key_equal(answered->key, key))
+            return answered;
     }
     return NULL;
 }
@@ -203,19 +202,20 @@ static int64_t *answered_at(struct lh_sim_node *node, struct lh_key key)
 static void note_answer(struct lh_sim_node *node, struct lh_instant now,
                         const struct lh_message *message)
 {
-    int64_t *answered = answered_at(node, message->key);
-    if (lh_message_is_answer(message->kind) && message->kind != LH_MESSAGE_REJECTED &&
-        answered != NULL)
-        *answered = now.ns;
+    if (!lh_message_is_answer(message->kind) || message->kind == LH_MESSAGE_REJECTED)
+        return;
+    struct lh_sim_answered *answered = find_answered(node, message->key);
+    if (answered != NULL)
+        *answered = (struct lh_sim_answered){.key = message->key, .at_ns = now.ns};
 }
 
 static void forget_early(struct lh_sim_node *node, struct lh_machine *machine,
                          struct lh_instant now, struct lh_key key)
 {
-    const int64_t *answered = answered_at(node, key);
+    const struct lh_sim_answered *answered = find_answered(node, key);
     struct lh_acceptor_record *record = lh_acceptors_find(&machine->acceptors, key);
-    if (record == NULL || answered == NULL || *answered == 0 ||
-        now.ns - *answered < machine->config.timing.max_ttl.ns / 8)
+    if (record == NULL || answered == NULL || answered->at_ns == 0 ||
+        now.ns - answered->at_ns < machine->config.timing.max_ttl.ns / 8)
         return;
     record->deadline = LH_PAST; // and last touched at the beginning of time, like no other
     record->stamp = 0;

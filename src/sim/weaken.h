@@ -35,7 +35,7 @@ struct lh_trace;
     X(NO_FLOOR, "no-floor",                                                                        \
       "F2: a restarted acceptor has promised nothing; tokens are not judged")                      \
     X(FORGET_EARLY, "forget-early",                                                                \
-      "F1: a name is forgotten an eighth of max-ttl after its last grant, live or not")            \
+      "F1: a name is forgotten an eighth of max-ttl after its last promise or grant, live or not") \
     X(EARLY_RELEASE, "early-release", "P6: the client releases and goes on")                       \
     X(CLIENT_OVERGRANT, "client-overgrant", "Client: the deadline counts from the answer")
 
