@@ -1,11 +1,10 @@
-// What a command costs a node that has many leases: the pure host in this process, as a cluster of one,
-// so that no other process, socket or disk has a part in it. Times are of this thread's processor time
-// and of a whole command with all its messages.
+// What a command costs a node that has many leases: the pure host in this process, as a cluster of
+// one, so that no other process, socket or disk has a part in it. Times are of this thread's processor
+// time and of a whole command with all its messages.
 //
-// bench_leases has the longest turn of a real daemon, which includes whatever the machine did meanwhile;
-// here the same command is done often, and the slowest thousandth is left out, so that what is left grows
-// only if the node looks at more.
-#include <stdarg.h>
+// bench_leases has the longest turn of a real daemon, which includes whatever the machine did
+// meanwhile; here the same command is done often, and the slowest thousandth is left out, so that what
+// is left grows only if the node looks at more.
 #include <stdio.h>
 #include <time.h>
 
@@ -26,20 +25,6 @@ static double cpu_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-__attribute__((format(printf, 3, 4))) static void tell(struct lone_host *lone, enum client client,
-                                                       const char *format, ...)
-{
-    char line[160];
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    lone->clients[client].used = 0;
-    lone_send(lone, client, line, (size_t)size);
-    if (lone->clients[client].used == 0)
-        bench_die("no answer to %s", line);
-}
-
 static long long last_token(const struct lone_host *lone, enum client client)
 {
     static struct lh_resp_value values[64];
@@ -57,18 +42,18 @@ static long long last_token(const struct lone_host *lone, enum client client)
 static void renew(struct lone_host *lone, const int64_t *tokens, uint64_t live, uint64_t i)
 {
     uint64_t lease = i * 2654435761u % live;
-    tell(lone, HOLDER, "LEASE RENEW lease-%07llu %lld bench\r\n", (unsigned long long)lease,
-         (long long)tokens[lease]);
+    lone_tell(lone, HOLDER, "LEASE RENEW lease-%07llu %lld bench\r\n", (unsigned long long)lease,
+              (long long)tokens[lease]);
 }
 
 static void come_and_go(struct lone_host *lone, const int64_t *tokens, uint64_t live, uint64_t i)
 {
     (void)tokens;
     (void)live;
-    tell(lone, WORKER, "LEASE ACQUIRE passing-%llu TTL 10s HOLDER bench\r\n",
-         (unsigned long long)(i % 20));
-    tell(lone, WORKER, "LEASE RELEASE passing-%llu %lld bench\r\n", (unsigned long long)(i % 20),
-         last_token(lone, WORKER));
+    lone_tell(lone, WORKER, "LEASE ACQUIRE passing-%llu TTL 10s HOLDER bench\r\n",
+              (unsigned long long)(i % 20));
+    lone_tell(lone, WORKER, "LEASE RELEASE passing-%llu %lld bench\r\n",
+              (unsigned long long)(i % 20), last_token(lone, WORKER));
 }
 
 static void list(struct lone_host *lone, const int64_t *tokens, uint64_t live, uint64_t i)
@@ -76,7 +61,7 @@ static void list(struct lone_host *lone, const int64_t *tokens, uint64_t live, u
     (void)tokens;
     (void)live;
     (void)i;
-    tell(lone, WORKER, "LEASE LIST COUNT 20\r\n");
+    lone_tell(lone, WORKER, "LEASE LIST COUNT 20\r\n");
 }
 
 static void status(struct lone_host *lone, const int64_t *tokens, uint64_t live, uint64_t i)
@@ -84,7 +69,7 @@ static void status(struct lone_host *lone, const int64_t *tokens, uint64_t live,
     (void)tokens;
     (void)live;
     (void)i;
-    tell(lone, WORKER, "CLUSTER STATUS\r\n");
+    lone_tell(lone, WORKER, "CLUSTER STATUS\r\n");
 }
 
 static const struct {
@@ -110,8 +95,8 @@ static void measure(struct lone_host *lone, const int64_t *tokens, uint64_t live
     }
 }
 
-// All are bound to one connection whose client ends: what that step takes, and what all but the slowest
-// thousandth of the first SAMPLES steps that let them go stay below.
+// All are bound to one connection whose client ends: what that step takes, and what all but the
+// slowest thousandth of the first SAMPLES steps that let them go stay below.
 static void end_holder(struct lone_host *lone, double *ret_end_us, double *ret_let_go_us)
 {
     size_t count = 0;
@@ -152,9 +137,9 @@ int main(void)
         lone_connect(lone, client);
     for (size_t size = 0; size < sizes; size++) {
         for (; live < counts[size]; live++) {
-            tell(lone, HOLDER,
-                 "LEASE ACQUIRE lease-%07llu TTL 20m HOLDER bench ON-DISCONNECT release\r\n",
-                 (unsigned long long)live);
+            lone_tell(lone, HOLDER,
+                      "LEASE ACQUIRE lease-%07llu TTL 20m HOLDER bench ON-DISCONNECT release\r\n",
+                      (unsigned long long)live);
             tokens[live] = last_token(lone, HOLDER);
         }
         measure(lone, tokens, live, size == 0 ? few : many);

@@ -139,7 +139,7 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
 }
 
 // `-E5`, `-E=5`, or a letter that is none.
-static bool not_an_option(const struct lh_syntax *syntax, const char *word, int *ret_exit)
+static bool refuse_dashed(const struct lh_syntax *syntax, const char *word, int *ret_exit)
 {
     const struct lh_option *option = find(syntax, word + 1, 1);
     const char *value = word + 2 + (word[2] == '=');
@@ -202,7 +202,7 @@ bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
             if (!parse_option(syntax, argv, &at, ret_exit))
                 return false;
         } else if (!options_ended && word[0] == '-' && word[1] != '\0') {
-            return not_an_option(syntax, word, ret_exit);
+            return refuse_dashed(syntax, word, ret_exit);
         } else if (positionals_full && syntax->takes_command) {
             parsed.command = &argv[at];
             parsed.command_count = argc - at;

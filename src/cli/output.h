@@ -1,5 +1,5 @@
-// What commands print: complaints, durations for people, the reason why a lease was not acquired, aligned
-// columns, and JSON with stable names. JSON goes through jansson; names are lower case with
+// What commands print: complaints, durations for people, the reason why a lease was not acquired,
+// aligned columns, and JSON with stable names. JSON goes through jansson; names are lower case with
 // underscores, times carry their unit.
 #ifndef LH_CLI_OUTPUT_H
 #define LH_CLI_OUTPUT_H
@@ -11,7 +11,8 @@
 #include "base/time.h"
 #include "client/answer.h"
 
-// "leasehold COMMAND: ..." on standard error, one line whatever bytes it quotes; NULL: no command yet.
+// "leasehold COMMAND: ..." on standard error, one line whatever bytes it quotes; NULL: no command
+// yet.
 void lh_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -27,8 +28,8 @@ int64_t lh_ceil_ms(int64_t ns);
 
 #define LH_HELD_TEXT_BYTES 700
 
-// "held by ada@box (token 7, node 2), free in at most 4.2s unless renewed": as much of it as the answer tells.
-// Where it names nobody, the members refuse the name for somebody who does not speak.
+// "held by ada@box (token 7, node 2), free in at most 4.2s unless renewed": as much of it as the
+// answer tells. Where it names nobody, the members refuse the name for somebody who does not speak.
 const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES]);
 
 // A table whose columns are as wide as their widest cell, except the last. Cells are copied.

@@ -77,45 +77,44 @@ static bool read_codes(const char *text, struct lh_run_codes *codes, int *ret_ex
     return false;
 }
 
-int lh_run_command(int argc, char **argv)
+// What the options say, as they were given.
+struct asked {
+    struct lh_common_options common;
+    struct lh_option_duration ttl, wait, kill_after, min_hold, pulse;
+    const char *codes, *on_lost;
+    bool nonblock, keep;
+};
+
+static bool parse(int argc, char **argv, struct asked *asked, struct lh_parsed *ret_parsed,
+                  int *ret_exit)
 {
-    struct lh_common_options common = {.json = false};
-    struct lh_option_duration ttl = {.given = false};
-    struct lh_option_duration wait = {.given = false};
-    struct lh_option_duration kill_after = {.given = false};
-    struct lh_option_duration min_hold = {.given = false};
-    struct lh_option_duration pulse = {.given = false};
-    struct lh_run_codes codes = {LH_EXIT_NOT_ACQUIRED, LH_EXIT_LOST};
-    const char *moved_codes = NULL;
-    const char *on_lost = NULL;
-    bool nonblock = false;
-    bool keep = false;
     const struct lh_option options[] = {
-        {"ttl", LH_OPTION_DURATION, &ttl, "D",
+        {"ttl", LH_OPTION_DURATION, &asked->ttl, "D",
          "how long one grant lasts, renewed at half of it: from 50ms (on quiet\n"
          "machines) to the cluster's max-ttl (default 10s, or max-ttl if that is less)"},
-        {"wait", LH_OPTION_WAIT, &wait, "D", "wait in line for so long (default: without end)"},
-        {"nonblock", LH_OPTION_FLAG, &nonblock, NULL,
+        {"wait", LH_OPTION_WAIT, &asked->wait, "D",
+         "wait in line for so long (default: without end)"},
+        {"nonblock", LH_OPTION_FLAG, &asked->nonblock, NULL,
          "do not wait: exit with 75 if it is held\n"
          "(without a quorum: with 69 after --timeout)"},
-        {"kill-after", LH_OPTION_WAIT, &kill_after, "D",
+        {"kill-after", LH_OPTION_WAIT, &asked->kill_after, "D",
          "SIGTERM so long before the end (default: 5s, at most a quarter of the TTL)"},
-        {"keep", LH_OPTION_FLAG, &keep, NULL,
+        {"keep", LH_OPTION_FLAG, &asked->keep, NULL,
          "after a loss wait for the lease and run COMMAND again; without --wait\n"
          "a missing quorum is waited for, too"},
-        {"on-lost", LH_OPTION_TEXT, &on_lost, "HOOK",
+        {"on-lost", LH_OPTION_TEXT, &asked->on_lost, "HOOK",
          "a line for /bin/sh, run once after each loss when the command has ended,\n"
          "without a lease but with its LEASEHOLD_TOKEN and the others"},
-        {"min-hold", LH_OPTION_WAIT, &min_hold, "D",
+        {"min-hold", LH_OPTION_WAIT, &asked->min_hold, "D",
          "hold the lease for so long even if the command ends sooner"},
-        {"pulse", LH_OPTION_DURATION, &pulse, "D",
+        {"pulse", LH_OPTION_DURATION, &asked->pulse, "D",
          "renew only while COMMAND writes something to the descriptor\n"
          "LEASEHOLD_PULSE_FD at least so often: one that hangs loses the lease"},
-        {"E", LH_OPTION_TEXT, &moved_codes, "N[,M]",
+        {"E", LH_OPTION_TEXT, &asked->codes, "N[,M]",
          "exit with N instead of 75 if it was not acquired, M instead of 76 if lost"},
-        {"connect", LH_OPTION_TEXT, &common.connect, "ENDPOINT[,..]",
+        {"connect", LH_OPTION_TEXT, &asked->common.connect, "ENDPOINT[,..]",
          "where daemons are (default $LEASEHOLD_CONNECT, then unix:/run/leasehold/client.sock)"},
-        {"timeout", LH_OPTION_DURATION, &common.timeout, "D",
+        {"timeout", LH_OPTION_DURATION, &asked->common.timeout, "D",
          "give up waiting after so long without an answer of a quorum\n"
          "(default 5s, or --wait if that is less, but at least 1s)"},
     };
@@ -129,31 +128,38 @@ int lh_run_command(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
+    return lh_options_parse(&syntax, argc, argv, ret_parsed, ret_exit);
+}
+
+int lh_run_command(int argc, char **argv)
+{
+    struct asked asked = {.keep = false};
+    struct lh_run_codes codes = {LH_EXIT_NOT_ACQUIRED, LH_EXIT_LOST};
     struct lh_parsed parsed;
     struct lh_holding lease = {.token = 0};
     struct lh_channel *client;
     int exit_code;
-    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+    if (!parse(argc, argv, &asked, &parsed, &exit_code) ||
         !lh_session_name("run", parsed.positionals[0], &lease, &exit_code) ||
-        !lh_options_one_wait("run", nonblock, &wait, &exit_code) ||
-        !read_codes(moved_codes, &codes, &exit_code))
+        !lh_options_one_wait("run", asked.nonblock, &asked.wait, &exit_code) ||
+        !read_codes(asked.codes, &codes, &exit_code))
         return exit_code;
     struct lh_run_plan plan = {
         .command = parsed.command,
-        .ttl = ttl.value,
-        .wait = nonblock || wait.given ? wait.value : LH_WAIT_FOREVER,
-        .patience = lh_session_patience(&common, &wait),
-        .kill_after = kill_after.value,
-        .kill_after_given = kill_after.given,
-        .pulse = pulse.value,
-        .min_hold = min_hold.value,
-        .keep = keep,
-        .on_lost = on_lost,
+        .ttl = asked.ttl.value,
+        .wait = asked.nonblock || asked.wait.given ? asked.wait.value : LH_WAIT_FOREVER,
+        .patience = lh_session_patience(&asked.common, &asked.wait),
+        .kill_after = asked.kill_after.value,
+        .kill_after_given = asked.kill_after.given,
+        .pulse = asked.pulse.value,
+        .min_hold = asked.min_hold.value,
+        .keep = asked.keep,
+        .on_lost = asked.on_lost,
         .codes = &codes,
     };
     lh_holder_make(lease.holder); // never chosen by the user: two wrappers must not be one holder
-    if (!check_times(&ttl, &plan, &exit_code) ||
-        !lh_cli_session_open("run", &common, &client, &exit_code))
+    if (!check_times(&asked.ttl, &plan, &exit_code) ||
+        !lh_cli_session_open("run", &asked.common, &client, &exit_code))
         return exit_code;
     exit_code = lh_run_loop(&plan, client, &lease);
     lh_channel_close(client);

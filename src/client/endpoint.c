@@ -120,13 +120,15 @@ static char *trim(char *word)
     return word;
 }
 
-bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
-                            struct lh_error *error)
+enum lh_return lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
+                                      struct lh_error *error)
 {
     char *copy = strdup(text);
     struct lh_endpoint_list list = {.count = 0};
-    if (copy == NULL)
-        return lh_error_set(error, "out of memory");
+    if (copy == NULL) {
+        lh_error_set(error, "out of memory");
+        return LH_MEMORY;
+    }
     bool good = true;
     for (char *word = copy; good && word != NULL;) {
         char *comma = strchr(word, ',');
@@ -136,9 +138,10 @@ bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
         word = comma == NULL ? NULL : comma + 1;
     }
     free(copy);
-    if (good)
-        *ret_list = list;
-    return good;
+    if (!good)
+        return LH_ARGUMENT;
+    *ret_list = list;
+    return LH_OK;
 }
 
 bool lh_endpoint_list_find(const char *text, struct lh_endpoint_list *ret_list,
@@ -149,7 +152,7 @@ bool lh_endpoint_list_find(const char *text, struct lh_endpoint_list *ret_list,
     bool from_environment = text == NULL && variable != NULL && variable[0] != '\0';
     if (text == NULL)
         text = from_environment ? variable : LH_ENDPOINT_DEFAULT;
-    if (!lh_endpoint_list_parse(text, ret_list, &why))
+    if (lh_endpoint_list_parse(text, ret_list, &why) != LH_OK)
         return lh_error_set(error, "%s%s", from_environment ? "LEASEHOLD_CONNECT: " : "", why.text);
     *ret_from_environment = from_environment;
     return true;

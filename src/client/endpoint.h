@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "leasehold/base.h"
 #include "os/error.h"
 
 #define LH_ENDPOINT_DEFAULT "unix:/run/leasehold/client.sock"
@@ -30,10 +31,10 @@ struct lh_endpoint_list {
     size_t count; // at least 1 after a successful parse
 };
 
-// Parses `text` and resolves its host names (may block). On failure the error echoes the word that
-// is wrong.
-bool lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
-                            struct lh_error *error);
+// Parses `text` and resolves its host names (may block). Returns LH_OK, LH_MEMORY or LH_ARGUMENT: the
+// error echoes the word that is wrong.
+enum lh_return lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
+                                      struct lh_error *error);
 
 // The endpoints that a command was given: `text`, or if that is NULL those of LEASEHOLD_CONNECT,
 // then (also if that is empty) LH_ENDPOINT_DEFAULT. Tells which it was.

@@ -79,8 +79,8 @@ enum lh_return lh_client_open(const char *endpoints, struct lh_client **ret_clie
         epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, client->timer_fd, &timer) != 0) {
         lh_error_set(&error, "no descriptor for epoll or timer: %s", strerror(errno));
         result = LH_SYSTEM;
-    } else if (!lh_endpoint_list_parse(endpoints, &client->endpoints, &error)) {
-        result = strcmp(error.text, lh_return_text(LH_MEMORY)) == 0 ? LH_MEMORY : LH_ARGUMENT;
+    } else {
+        result = lh_endpoint_list_parse(endpoints, &client->endpoints, &error);
     }
     if (result == LH_OK) {
         *ret_client = client;

@@ -43,7 +43,7 @@ static struct lh_instant heard_at(const struct lh_peer *peer)
 static bool is_joining(const struct lh_peer *peer, struct lh_instant now)
 {
     return !peer->up && lh_before(peer->heard_at, heard_at(peer)) &&
-           lh_left(heard_at(peer), now).ns < LH_PEER_DOWN_AFTER;
+           lh_left(heard_at(peer), now).ns < LH_PEER_DOWN_AFTER_NS;
 }
 
 static const char *peer_state(const struct lh_peer *peer, struct lh_instant now)

@@ -285,7 +285,7 @@ static bool answers_lately(const struct lh_host *host, const struct lh_header *h
 {
     struct lh_instant asked = {(int64_t)header->echo_stamp};
     return header->echo_boot == host->boot && header->echo_stamp != 0 &&
-           !passed(now, asked, LH_PEER_DOWN_AFTER);
+           !passed(now, asked, LH_PEER_DOWN_AFTER_NS);
 }
 
 bool lh_peers_receive(struct lh_host *host, uint8_t node, uint8_t generation, struct lh_slice bytes,
@@ -386,7 +386,7 @@ struct lh_instant lh_peers_tick(struct lh_host *host, struct lh_instant now,
         struct lh_peer *peer = &host->peers.peers[i];
         if (peer->node == host->config.node)
             continue;
-        if (peer->up && passed(now, peer->heard_at, LH_PEER_DOWN_AFTER)) {
+        if (peer->up && passed(now, peer->heard_at, LH_PEER_DOWN_AFTER_NS)) {
             peer->up = false;
             lh_host_event(effects, LH_EVENT_PEER_DOWN)->peer = peer->node;
         }

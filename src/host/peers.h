@@ -7,7 +7,7 @@
 #include "host/host.h"
 #include "host/protocol.h"
 
-#define LH_PEER_DOWN_AFTER (4 * LH_NS_PER_S) // of silence
+#define LH_PEER_DOWN_AFTER_NS (4 * LH_NS_PER_S) // of silence
 
 // Why a datagram that is authentic is not believed, and what to do about it, as the node that
 // refuses sees it. Append only: it goes over the wire.

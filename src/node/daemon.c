@@ -314,7 +314,7 @@ static bool load_keyring(struct daemon *daemon, struct lh_error *error)
 {
     struct lh_error warning = {""};
     if (!lh_keyring_load(daemon->config->keyring, &daemon->keyring, &warning, error)) {
-        daemon->exit_code = LH_DAEMON_USAGE;
+        daemon->exit_code = LH_DAEMON_EXIT_USAGE;
         return false;
     }
     if (warning.text[0] != '\0')

@@ -9,7 +9,7 @@
 
 #include "node/config.h"
 
-#define LH_DAEMON_USAGE 64 // what the packaged unit does not try again
+#define LH_DAEMON_EXIT_USAGE 64 // what the packaged unit does not try again
 
 // Runs until TERM or INT. Returns the exit code; what went wrong at the start is in `error`, and
 // the code is then not 0.

@@ -40,14 +40,14 @@ int main(int count, char **arguments)
                      "there is no command '%s', only set-members; settings are flags, --KEY VALUE, "
                      "and `leaseholdd --help` lists them",
                      arguments[1]);
-        return complain(&error, LH_DAEMON_USAGE);
+        return complain(&error, LH_DAEMON_EXIT_USAGE);
     }
     if (!lh_config_read(count - skip, arguments + skip, &config, &action, &error))
-        return complain(&error, LH_DAEMON_USAGE);
+        return complain(&error, LH_DAEMON_EXIT_USAGE);
     switch (action) {
     case LH_CONFIG_HELP: write_usage(stdout); return 0;
     case LH_CONFIG_VERSION: puts("leaseholdd " LH_VERSION); return 0;
-    case LH_CONFIG_TEST: return lh_config_test(stdout, &config) ? 0 : LH_DAEMON_USAGE;
+    case LH_CONFIG_TEST: return lh_config_test(stdout, &config) ? 0 : LH_DAEMON_EXIT_USAGE;
     case LH_CONFIG_RUN: break;
     }
     if (set_members) {

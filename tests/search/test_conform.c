@@ -273,8 +273,8 @@ static void draw(struct lh_prng *prng, const char *words, char constants[static 
     strcat(strcat(constants, chosen), " ");
 }
 
-// Of any configuration about as much as a second allows. That two own a lease, or a token falls, may be
-// its constants' fault; that the code departs may not.
+// Of any configuration some states. That two own a lease, or a token falls, may be its constants'
+// fault; that the code departs may not.
 static void random_must_conform(uint64_t seed)
 {
     struct lh_prng prng;

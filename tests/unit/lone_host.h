@@ -4,6 +4,7 @@
 #ifndef LH_TESTS_LONE_HOST_H
 #define LH_TESTS_LONE_HOST_H
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,25 +96,19 @@ static inline void lone_input(struct lone_host *lone, struct lh_host_input input
         lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_PERSISTED, .number = persist});
 }
 
-// Hands back the first message that the host sent to itself.
-static inline void lone_hear(struct lone_host *lone)
-{
-    struct lone_message message = lone->queue[lone->head];
-    lone->head = (lone->head + 1) % LONE_QUEUE_MAX;
-    lone->count--;
-    lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_MESSAGE,
-                                            .node = lone->config.node,
-                                            .generation = lh_host_generation(lone->host),
-                                            .message = message.kind,
-                                            .bytes = {message.body, message.size}});
-}
-
-// All of them, until it is quiet.
+// Hands back what the host sent to itself, until it is quiet.
 static inline void lone_settle(struct lone_host *lone)
 {
     bool again = lone->again;
     while (lone->count > 0 && !lone->slow) {
-        lone_hear(lone);
+        struct lone_message message = lone->queue[lone->head];
+        lone->head = (lone->head + 1) % LONE_QUEUE_MAX;
+        lone->count--;
+        lone_input(lone, (struct lh_host_input){.kind = LH_INPUT_MESSAGE,
+                                                .node = lone->config.node,
+                                                .generation = lh_host_generation(lone->host),
+                                                .message = message.kind,
+                                                .bytes = {message.body, message.size}});
         again = again || lone->again;
     }
     lone->again = again;
@@ -241,6 +236,23 @@ static inline size_t lone_send(struct lone_host *lone, uint32_t client, const vo
             break;
     }
     return taken;
+}
+
+// A command's line. Returns all that was answered, which is something, valid until the next.
+__attribute__((format(printf, 3, 4))) static inline const char *
+lone_tell(struct lone_host *lone, uint32_t client, const char *format, ...)
+{
+    char line[160];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    struct lone_client *from = &lone->clients[client];
+    from->used = 0;
+    lone_send(lone, client, line, (size_t)size);
+    LH_ASSERT(from->used > 0 && from->used < LONE_OUTPUT_BYTES);
+    from->output[from->used] = 0;
+    return (const char *)from->output;
 }
 
 #endif

@@ -17,7 +17,7 @@ static struct lh_endpoint_list parse(const char *text)
 {
     struct lh_endpoint_list list;
     struct lh_error error;
-    if (!lh_endpoint_list_parse(text, &list, &error))
+    if (lh_endpoint_list_parse(text, &list, &error) != LH_OK)
         fail_msg("%s", error.text);
     return list;
 }
@@ -74,11 +74,11 @@ static void test_a_socket_in_this_directory_is_suggested(void **state)
     struct lh_error error = {""};
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    assert_false(lh_endpoint_list_parse(address.sun_path, &list, &error));
+    assert_int_equal(lh_endpoint_list_parse(address.sun_path, &list, &error), LH_ARGUMENT);
     assert_non_null(strstr(error.text, "write ./lh-endpoint-test.sock"));
     unlink(address.sun_path);
     assert_int_equal(mkdir(address.sun_path, 0700), 0);
-    assert_false(lh_endpoint_list_parse(address.sun_path, &list, &error));
+    assert_int_equal(lh_endpoint_list_parse(address.sun_path, &list, &error), LH_ARGUMENT);
     assert_non_null(strstr(error.text, "has no port"));
     rmdir(address.sun_path);
     close(fd);
@@ -118,7 +118,7 @@ static void test_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct lh_endpoint_list list = {.count = 99};
         struct lh_error error = {""};
-        if (lh_endpoint_list_parse(wrong[i], &list, &error))
+        if (lh_endpoint_list_parse(wrong[i], &list, &error) == LH_OK)
             fail_msg("'%s' was accepted", wrong[i]);
         assert_int_equal(list.count, 99); // untouched
         assert_true(strlen(error.text) > 10);
@@ -133,10 +133,10 @@ static void test_the_longest_path(void **state)
     struct lh_error error;
     memset(path + 1, 'a', sizeof path - 1);
     path[107] = '\0';
-    assert_true(lh_endpoint_list_parse(path, &list, &error));
+    assert_int_equal(lh_endpoint_list_parse(path, &list, &error), LH_OK);
     path[107] = 'a';
     path[108] = '\0';
-    assert_false(lh_endpoint_list_parse(path, &list, &error));
+    assert_int_equal(lh_endpoint_list_parse(path, &list, &error), LH_ARGUMENT);
     assert_non_null(strstr(error.text, "at most 107 bytes"));
 }
 

@@ -207,20 +207,6 @@ static void test_many_end_with_one_client(void **state)
 
 #define BOUND_AT_ONCE 16 // that one timer step lets go
 
-__attribute__((format(printf, 3, 4))) static const char *
-tell(struct lone_host *lone, unsigned client, const char *format, ...)
-{
-    char line[160];
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    lone->clients[client].used = 0;
-    lone_send(lone, client, line, (size_t)size);
-    lone->clients[client].output[lone->clients[client].used] = 0;
-    return (const char *)lone->clients[client].output;
-}
-
 static struct lone_host *open_lone(void)
 {
     struct lone_host *lone = lone_host_open(lh_ms(60000));
@@ -232,9 +218,10 @@ static struct lone_host *open_lone(void)
 static void bind_many(struct lone_host *lone, unsigned client, unsigned first, unsigned count)
 {
     for (unsigned i = first; i < first + count; i++)
-        assert_non_null(strstr(
-            tell(lone, client, "LEASE ACQUIRE a%u TTL 30s HOLDER me ON-DISCONNECT release\r\n", i),
-            "granted"));
+        assert_non_null(
+            strstr(lone_tell(lone, client,
+                             "LEASE ACQUIRE a%u TTL 30s HOLDER me ON-DISCONNECT release\r\n", i),
+                   "granted"));
 }
 
 static void end(struct lone_host *lone, unsigned client, bool ended)
@@ -257,7 +244,7 @@ static bool is_due(const struct lone_host *lone)
 
 static void expect_lone(struct lone_host *lone, const char *name, const char *status)
 {
-    const char *answer = tell(lone, 2, "LEASE GET %s\r\n", name);
+    const char *answer = lone_tell(lone, 2, "LEASE GET %s\r\n", name);
     if (strstr(answer, status) == NULL)
         fail_msg("%s is not %s: %s", name, status, answer);
 }
@@ -316,8 +303,10 @@ static void test_leases_of_a_client_that_may_live_belong_to_no_connection(void *
     lone_connect(lone, 0);
     bind_many(lone, 0, 50, 3);
     // The first, the middle and the last of what one connection had and of what the other has.
-    assert_non_null(strstr(tell(lone, 1, "LEASE ACQUIRE a0 TTL 30s HOLDER me\r\n"), "granted"));
-    assert_non_null(strstr(tell(lone, 1, "LEASE ACQUIRE a50 TTL 30s HOLDER me\r\n"), "granted"));
+    assert_non_null(
+        strstr(lone_tell(lone, 1, "LEASE ACQUIRE a0 TTL 30s HOLDER me\r\n"), "granted"));
+    assert_non_null(
+        strstr(lone_tell(lone, 1, "LEASE ACQUIRE a50 TTL 30s HOLDER me\r\n"), "granted"));
     end(lone, 0, true);
     lone_advance(lone, 1);
     static const char *const held[] = {"a0", "a1", "a2", "a50"};
@@ -341,8 +330,8 @@ static void test_an_orphan_that_is_granted_again_stays(void **state)
         bind_many(lone, 1, BOUND_AT_ONCE, 2);
         end(lone, 0, true);
         end(lone, 1, true);
-        assert_non_null(
-            strstr(tell(lone, 2, "LEASE ACQUIRE a%u TTL 30s HOLDER me\r\n", again[i]), "granted"));
+        assert_non_null(strstr(
+            lone_tell(lone, 2, "LEASE ACQUIRE a%u TTL 30s HOLDER me\r\n", again[i]), "granted"));
         lone_advance(lone, 1);
         assert_int_equal(lone->host->machine.held, 1);
         lone_host_close(lone);
