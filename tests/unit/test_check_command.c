@@ -1,5 +1,6 @@
 // The command line of `check`: what is refused, and with which words; exit codes; a search that
 // runs out of memory says so and never passes; a checkpoint goes on where it was written.
+// run-tests: timeout 300
 #include "check/check.h"
 
 #include <fcntl.h>
