@@ -234,22 +234,21 @@ static void print_text(const struct lh_check_config *config, const struct lh_sea
                (unsigned long long)result->unreduced.generated);
 }
 
-// Above this many states a recorded number may be off by one or two: TLC's fingerprints have 64
-// bits.
+// Above this many states TLC, whose fingerprints have 64 bits, may have taken a state or two for
+// others, and not have made the few steps from them.
 #define EXACT_UP_TO UINT64_C(200000000)
+enum { STATES_OFF_MOST = 2, STEPS_OFF_MOST = 40 };
 
-static bool near(uint64_t recorded, uint64_t found)
+static bool near(uint64_t recorded, uint64_t found, uint64_t off_most)
 {
-    const uint64_t difference = recorded > found ? recorded - found : found - recorded;
-    return difference <= (recorded > EXACT_UP_TO ? 40u : 0u);
+    const uint64_t off = recorded > found ? recorded - found : found - recorded;
+    return off <= (recorded > EXACT_UP_TO ? off_most : 0);
 }
 
 static bool counts_differ(const struct lh_check_row *row, const struct lh_search_result *result)
 {
-    const uint64_t slack = row->distinct > EXACT_UP_TO ? 2 : 0;
-    const uint64_t off = row->distinct > result->distinct ? row->distinct - result->distinct
-                                                          : result->distinct - row->distinct;
-    return off > slack || !near(row->generated, result->generated) || row->depth != result->depth;
+    return !near(row->distinct, result->distinct, STATES_OFF_MOST) ||
+           !near(row->generated, result->generated, STEPS_OFF_MOST) || row->depth != result->depth;
 }
 
 // Compares with the record, says what differs, and chooses the exit code.

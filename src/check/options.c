@@ -178,7 +178,7 @@ static bool read_option(struct parser *parser, int *index, enum option_kind *ret
 }
 
 // The directory is there and the file, if there is one, is a file (a device would be replaced by
-// one): asked before hours of search.
+// one).
 static bool can_be_written(const char *path)
 {
     char directory[4096];
@@ -204,6 +204,36 @@ static bool is_readable_file(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
+}
+
+// An option whose value is a path: what is there is asked for before hours of search.
+static bool apply_path(struct parser *parser, enum option_kind kind, const char *path)
+{
+    struct lh_search_options *search = &parser->options->search;
+    const char *dot = strrchr(path, '.');
+    if (kind == OPT_SPILL) {
+        search->spill_directory = path;
+        return is_directory(path) ||
+               complain(parser, path, "--spill takes a directory that can be written to");
+    }
+    if (kind == OPT_RESUME) {
+        search->resume = path;
+        return is_readable_file(path) ||
+               complain(parser, path, "--resume takes a file that --checkpoint wrote");
+    }
+    if (kind == OPT_CHECKPOINT) {
+        search->checkpoint = path;
+        return can_be_written(path) ||
+               complain(parser, path,
+                        "--checkpoint: nothing can be written there: name a file in a "
+                        "directory that is there");
+    }
+    parser->options->trace = path;
+    if (dot == NULL || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".json") != 0))
+        return complain(parser, path, "--trace takes a file that ends in .svg or .json");
+    return can_be_written(path) || complain(parser, path,
+                                            "--trace: nothing can be written there: name a file in "
+                                            "a directory that is there");
 }
 
 static bool apply_value(struct parser *parser, enum option_kind kind, const char *value)
@@ -234,35 +264,7 @@ static bool apply_value(struct parser *parser, enum option_kind kind, const char
         if (!parse_seconds(value, &search->time_limit_seconds))
             return complain(parser, value, "--time takes a time, as in 90s, 15m or 2h");
         return true;
-    case OPT_SPILL:
-        if (!is_directory(value))
-            return complain(parser, value, "--spill takes a directory that can be written to");
-        search->spill_directory = value;
-        return true;
-    case OPT_CHECKPOINT:
-        if (!can_be_written(value))
-            return complain(parser, value,
-                            "--checkpoint: nothing can be written there: name a file in a "
-                            "directory that is there");
-        search->checkpoint = value;
-        return true;
-    case OPT_RESUME:
-        if (!is_readable_file(value))
-            return complain(parser, value, "--resume takes a file that --checkpoint wrote");
-        search->resume = value;
-        return true;
-    case OPT_TRACE: {
-        const char *dot = strrchr(value, '.');
-        if (dot == NULL || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".json") != 0))
-            return complain(parser, value, "--trace takes a file that ends in .svg or .json");
-        if (!can_be_written(value))
-            return complain(parser, value,
-                            "--trace: nothing can be written there: name a file in "
-                            "a directory that is there");
-        parser->options->trace = value;
-        return true;
-    }
-    default: return true;
+    default: return apply_path(parser, kind, value);
     }
 }
 
@@ -326,10 +328,26 @@ static bool read_arguments(struct parser *parser)
     return true;
 }
 
+// A configuration of the user's own: the module with its usual constants.
+static bool add_own_job(struct parser *parser)
+{
+    struct lh_check_config config;
+    enum lh_check_module module = LH_CHECK_LEASE;
+    if (parser->module == NULL && !parser->changed)
+        return complain(parser, NULL,
+                        "name a configuration, or give --quick, --all or --module; "
+                        "--list shows what there is");
+    if (parser->module != NULL && !lh_check_module_parse(parser->module, &module))
+        return complain(parser, parser->module,
+                        "--module takes lease, impl, composition or closed");
+    lh_check_config_default(&config, module);
+    return add_job(parser, &config, NULL);
+}
+
 // What `--all`, `--quick` or `--module` add to the names given.
 static bool choose_jobs(struct parser *parser)
 {
-    const struct lh_check_options *options = parser->options;
+    struct lh_check_options *options = parser->options;
     for (size_t i = 0; i < lh_check_row_count(); i++) {
         const struct lh_check_row *row = lh_check_row_at(i);
         char ignored[LH_CHECK_ERROR_SIZE];
@@ -340,32 +358,18 @@ static bool choose_jobs(struct parser *parser)
         if ((parser->all || (parser->quick && row->quick)) && !add_job(parser, &row->config, row))
             return false;
     }
-    if (parser->module != NULL && parser->options->job_count > 0)
+    if (parser->module != NULL && options->job_count > 0)
         return complain(parser, parser->closed ? "--network closed" : parser->module,
                         parser->closed
                             ? "this is for a configuration of your own: leave the names out"
                             : "--module is for a configuration of your own: leave the names out");
-    if (parser->options->list && parser->module != NULL) {
-        parser->options->list_module =
-            lh_check_module_parse(parser->module, &parser->options->module);
-        return parser->options->list_module ||
+    if (options->list && parser->module != NULL) {
+        options->list_module = lh_check_module_parse(parser->module, &options->module);
+        return options->list_module ||
                complain(parser, parser->module,
                         "--module takes lease, impl, composition or closed");
     }
-    if (parser->options->job_count == 0 && !parser->options->list && !parser->options->help) {
-        struct lh_check_config config;
-        enum lh_check_module module = LH_CHECK_LEASE;
-        if (parser->module == NULL && !parser->changed)
-            return complain(parser, NULL,
-                            "name a configuration, or give --quick, --all or --module; "
-                            "--list shows what there is");
-        if (parser->module != NULL && !lh_check_module_parse(parser->module, &module))
-            return complain(parser, parser->module,
-                            "--module takes lease, impl, composition or closed");
-        lh_check_config_default(&config, module);
-        return add_job(parser, &config, NULL);
-    }
-    return true;
+    return options->job_count > 0 || options->list || options->help || add_own_job(parser);
 }
 
 // Whether an option before argv[end] sets the same constant.
@@ -426,18 +430,40 @@ static uint64_t default_memory(void)
     return available / 5 * 4;
 }
 
-bool lh_check_options_parse(struct lh_check_options *options, int argc, char **argv,
+// Constants and what goes with them, for every job.
+static bool finish_jobs(struct parser *parser)
+{
+    struct lh_check_options *options = parser->options;
+    for (size_t i = 0; i < options->job_count; i++) {
+        struct lh_check_job *job = &options->jobs[i];
+        if (!apply_constants(parser, &job->config) ||
+            (options->search.conform && !lh_conform_possible(&job->config, parser->error)))
+            return false;
+        job->counts_comparable = job->row != NULL && !parser->changed &&
+                                 job->config.symmetry == job->row->config.symmetry;
+        if (parser->changed)
+            job->row = NULL;
+    }
+    const bool one_file = options->trace != NULL || options->search.checkpoint != NULL ||
+                          options->search.resume != NULL;
+    if (one_file && options->job_count > 1)
+        return complain(parser, NULL,
+                        "--trace, --checkpoint and --resume are for one configuration at a time");
+    return true;
+}
+
+bool lh_check_options_parse(struct lh_check_options *ret_options, int argc, char **argv,
                             char ret_error[LH_CHECK_ERROR_SIZE])
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    *options =
+    *ret_options =
         (struct lh_check_options){.search = {.threads = processors < 1 ? 1 : (uint32_t)processors,
                                              .memory_bytes = default_memory(),
                                              .checkpoint_seconds = 900,
                                              .progress = isatty(2) != 0}};
-    if (options->search.threads > 256)
-        options->search.threads = 256;
-    struct parser parser = {.options = options, .argc = argc, .argv = argv, .error = ret_error};
+    if (ret_options->search.threads > 256)
+        ret_options->search.threads = 256;
+    struct parser parser = {.options = ret_options, .argc = argc, .argv = argv, .error = ret_error};
     if (!read_arguments(&parser))
         return false;
     if (parser.symmetry && parser.no_symmetry)
@@ -448,24 +474,7 @@ bool lh_check_options_parse(struct lh_check_options *options, int argc, char **a
                             "the closed network is a search over the lease module");
         parser.module = "closed";
     }
-    if (!choose_jobs(&parser))
-        return false;
-    for (size_t i = 0; i < options->job_count; i++) {
-        struct lh_check_job *job = &options->jobs[i];
-        if (!apply_constants(&parser, &job->config) ||
-            (options->search.conform && !lh_conform_possible(&job->config, ret_error)))
-            return false;
-        job->counts_comparable = job->row != NULL && !parser.changed &&
-                                 job->config.symmetry == job->row->config.symmetry;
-        if (parser.changed)
-            job->row = NULL;
-    }
-    const bool one_file = options->trace != NULL || options->search.checkpoint != NULL ||
-                          options->search.resume != NULL;
-    if (one_file && options->job_count > 1)
-        return complain(&parser, NULL,
-                        "--trace, --checkpoint and --resume are for one configuration at a time");
-    return true;
+    return choose_jobs(&parser) && finish_jobs(&parser);
 }
 
 void lh_check_options_close(struct lh_check_options *options)
