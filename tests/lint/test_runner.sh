@@ -21,7 +21,7 @@ given() {
 ends() {
     local status=0 verdict='not ok'
     number=$((number + 1))
-    "$scratch/tools/run-tests" ${5:+"$5"} >"$scratch/output" 2>&1 || status=1
+    "$scratch/tools/run-tests" "${@:5}" >"$scratch/output" 2>&1 || status=1
     if [ $status = "$1" ] && [ "$(tail -n 1 "$scratch/output")" = "$2" ] &&
         grep -q -F -- "${4:-}" "$scratch/output"; then
         verdict=ok
@@ -30,7 +30,7 @@ ends() {
     [ "$verdict" = ok ] || sed 's/^/# /' "$scratch/output"
 }
 
-echo 1..14
+echo 1..15
 given x/test_a.sh 'echo 1..3; echo "ok 1 - a"; echo ok 2; echo "ok 3 # skip no disk"'
 ends 0 '2 passed, 0 failed, 1 skipped' 'counts cases, and skipped ones apart' 'no disk'
 given x/test_a.sh 'echo 1..2; echo "ok 1 - a"; echo "# told before"; echo "not ok 2 - the cause"; echo "# told why"'
@@ -56,5 +56,6 @@ ends 1 '0 passed, 1 failed' 'a test that nobody built' 'is not built'
 rm -rf "$scratch/tests"
 ends 1 '0 passed, 0 failed' 'no test at all'
 given x/test_a.sh 'echo 1..1; echo "ok 1 - a"'
-ends 1 '0 passed, 0 failed' 'no test of the name asked for' '' y/test_b
+ends 1 '0 passed, 0 failed' 'no test of the name asked for' "no test 'y/test_b'" y/test_b
+ends 1 '0 passed, 0 failed' 'nor of one of two' "no test 'x/test_b'" x/test_a x/test_b
 ends 0 '1 passed, 0 failed' 'the test of the name asked for' '' x/test_a
