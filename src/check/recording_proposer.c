@@ -87,6 +87,8 @@ static bool send_prepare(struct lh_recording_judge *judge, struct lh_recorded_na
     if (ballot <= judge->used[event->name])
         return lh_recording_fail(judge, "T4: a ballot that is not above the last one of this node");
     judge->used[event->name] = ballot;
+    if (event->at < name->until && name->revoked_until != 0)
+        return lh_recording_fail(judge, "revoked: a renewal was begun");
     name->attempt = ballot;
     name->ttl_ns = event->message.ttl_ns;
     name->td = lh_recording_after(event->at, name->ttl_ns);
@@ -130,6 +132,8 @@ static bool send_extend(struct lh_recording_judge *judge, struct lh_recorded_nam
         return true;
     if (stamp < (uint64_t)event->at)
         return lh_recording_fail(judge, "F3: n is below the clock at the send");
+    if (name->revoked_until != 0)
+        return lh_recording_fail(judge, "revoked: a renewal was begun");
     name->extend = stamp;
     name->extend_td = lh_recording_after(event->at, event->message.ttl_ns);
     name->extended = 0;
@@ -233,6 +237,10 @@ static bool tell_granted(struct lh_recording_judge *judge, struct lh_recorded_na
     if (!granted && judge->complete &&
         (event->token != name->told || event->holder != name->told_holder))
         return lh_recording_fail(judge, "renewed for somebody to whom it was not granted");
+    if (granted)
+        name->revoked_until = 0;
+    else if (name->revoked_until != 0 && (int64_t)event->until > name->revoked_until)
+        return lh_recording_fail(judge, "revoked: renewed beyond the end that was reported");
     if (name->let_go != 0) {
         name->won = false; // its end is still to be told
     } else {
@@ -265,12 +273,27 @@ static bool tell_end(struct lh_recording_judge *judge, struct lh_recorded_name *
     if (!lost && name->let_go != 0 && (int64_t)event->until != name->let_go_until)
         return lh_recording_fail(judge, "P6: released with another end than it had");
     name->told = 0;
+    name->revoked_until = 0;
     if (!lost)
         told(judge, name);
     if (lost && !name->won && name->base != 0) // what was to renew it is given up
         name->phase = LH_RECORDED_IDLE;
     if (judge->clock_bad)
         name->held = name->token = name->attempt = 0, name->until = 0;
+    return true;
+}
+
+// Its end is known, but for a renewal whose Accepts are out: that may complete.
+static bool tell_revoked(struct lh_recording_judge *judge, struct lh_recorded_name *name,
+                         const struct lh_recorded *event)
+{
+    const int64_t until = (int64_t)event->until;
+    const bool renewing = name->phase == LH_RECORDED_ACCEPTING && name->base != 0;
+    if (judge->complete && (event->token != name->told || event->holder != name->told_holder ||
+                            (until != name->told_until &&
+                             !(renewing && until > name->told_until && until == name->td))))
+        return lh_recording_fail(judge, "revoked, and not as it was granted");
+    name->revoked_until = until;
     return true;
 }
 
@@ -284,11 +307,7 @@ bool lh_recording_tell(struct lh_recording_judge *judge, struct lh_recorded_name
     switch (event->what) {
     case LH_RECORDED_GRANTED:
     case LH_RECORDED_RENEWED: return tell_granted(judge, name, event);
-    case LH_RECORDED_REVOKED:
-        return !judge->complete ||
-               (event->token == name->told && event->holder == name->told_holder &&
-                (int64_t)event->until == name->told_until) ||
-               lh_recording_fail(judge, "revoked, and not as it was granted");
+    case LH_RECORDED_REVOKED: return tell_revoked(judge, name, event);
     default: return tell_end(judge, name, event);
     }
 }

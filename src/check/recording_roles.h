@@ -45,7 +45,8 @@ struct lh_recorded_name {
     uint64_t told; // a token
     int64_t told_until;
     uint64_t told_holder;
-    bool lapsed; // its end fell into a restart: it may be told, or not
+    int64_t revoked_until; // what the revocation of the lease told reported; 0: none
+    bool lapsed;           // its end fell into a restart: it may be told, or not
     // what was decided in this step and must be told in it
     bool won;
     bool renewed; // else it is a new lease

@@ -12,6 +12,13 @@ void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, en
     lh_request_answer(host, request, &result, effects);
 }
 
+struct lh_instant lh_tenant_ends_at(struct lh_host *host, uint32_t id)
+{
+    const struct lh_proposer *proposer = &lh_tenant_lease(host, id)->proposer;
+    return proposer->phase == LH_ACCEPTING ? lh_later(proposer->until, proposer->td)
+                                           : proposer->until;
+}
+
 int64_t lh_tenant_until(struct lh_host *host, uint32_t id, const struct lh_request *request)
 {
     return lh_tenant_lease(host, id)->proposer.until.ns - request->received_at.ns;
@@ -47,11 +54,13 @@ void lh_tenant_answer_held(struct lh_host *host, uint32_t id, struct lh_request 
         .status = LH_STATUS_HELD, .reason = reason, .name = lh_request_name(request)};
     if (lh_proposer_holds(&lease->proposer, now)) {
         struct lh_duration exclusion = lh_timing_exclusion(host->config.timing, lease->ttl);
+        // A renewal that came to nothing keeps others away all the same.
+        struct lh_instant latest = lh_later(lease->proposer.until, lease->proposer.td);
         result.token = tenant->token;
         result.node = host->config.node;
         result.holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder);
         result.revoked = tenant->revoked;
-        result.free_in.ns = lh_left(now, lease->proposer.until).ns + (exclusion.ns - lease->ttl.ns);
+        result.free_in.ns = lh_left(now, latest).ns + (exclusion.ns - lease->ttl.ns);
     } else if (tenant->blocker != LH_BALLOT_NONE) {
         result.node = lh_ballot_node(tenant->blocker);
         result.free_in = lh_left(now, tenant->blocked_until);
@@ -90,7 +99,7 @@ void lh_tenant_tell(struct lh_host *host, uint32_t id, enum lh_event_kind kind,
     struct lh_event *event = lh_host_event(effects, kind);
     event->key = lease->key;
     event->ballot = tenant->token;
-    event->at = lease->proposer.until;
+    event->at = kind == LH_EVENT_REVOKED ? lh_tenant_ends_at(host, id) : lease->proposer.until;
     event->name =
         lh_texts_get(&host->tenants.texts, tenant->name, lh_host_arena(effects, LH_TEXT_MAX_BYTES));
     event->holder = lh_texts_get(&host->tenants.texts, tenant->holder,
@@ -110,7 +119,8 @@ bool lh_tenant_describe(struct lh_host *host, uint32_t id, struct lh_instant now
         .token = tenant->token,
         .node = host->config.node,
         .renewals = tenant->renewals,
-        .remaining = lh_left(now, lease->proposer.until),
+        .remaining =
+            lh_left(now, tenant->revoked ? lh_tenant_ends_at(host, id) : lease->proposer.until),
         .age = {now.ns - tenant->granted_at.ns},
         .renewed_ago = {now.ns - tenant->renewed_at.ns},
         .ttl = lease->ttl,

@@ -74,6 +74,10 @@ void lh_tenant_cancel_renewal(struct lh_host *host, uint32_t id, struct lh_reque
 
 // --- tenant_answer.c ---
 
+// When a lease that is not renewed any more has ended. A renewal whose Accepts are out may still
+// complete: that is counted in.
+struct lh_instant lh_tenant_ends_at(struct lh_host *host, uint32_t id);
+
 void lh_tenant_answer_plain(struct lh_host *host, struct lh_request *request, enum lh_status status,
                             enum lh_reason reason, struct lh_host_effects *effects);
 void lh_tenant_answer_granted(struct lh_host *host, uint32_t id, struct lh_request *request,

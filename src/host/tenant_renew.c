@@ -173,6 +173,25 @@ void lh_tenant_release(struct lh_host *host, struct lh_request *request, struct 
     lh_tenant_let_go(host, id, now, effects);
 }
 
+// Who waits for a renewal is told now that there is none, and does not learn it half a TTL later.
+static void refuse_waiting(struct lh_host *host, uint32_t id, struct lh_instant now,
+                           struct lh_host_effects *effects)
+{
+    struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
+    const bool accepting = lh_tenant_lease(host, id)->proposer.phase == LH_ACCEPTING;
+    for (uint32_t at = tenant->answering; at != 0;) {
+        struct lh_request *request = lh_request_get(host, at);
+        at = request->next;
+        if (request->kind == LH_REQUEST_RENEW && lh_host_has_room(effects)) {
+            answering_remove(host, tenant, request);
+            lh_tenant_answer_lost(host, id, request, LH_REASON_WAS_REVOKED, now, effects);
+        } else if (request->kind == LH_REQUEST_RENEW || !accepting) {
+            lh_wheel_schedule(&host->wheel, &request->timer, now);
+        }
+    }
+}
+
+// A renewal under way is given up, or, if its Accepts are out, its end is part of what is reported.
 bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct lh_instant now,
                       struct lh_host_effects *effects)
 {
@@ -183,16 +202,18 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, lease->id);
     if (request->token != LH_BALLOT_NONE && request->token != tenant->token)
         return false; // the lease that was to be revoked has ended
+    lh_machine_stop(&host->machine, lease);
     if (!tenant->revoked)
         lh_tenant_tell(host, lease->id, LH_EVENT_REVOKED, effects);
     tenant->revoked = true;
+    refuse_waiting(host, lease->id, now, effects);
     struct lh_result result = {
         .status = LH_STATUS_REVOKED,
         .name = lh_request_name(request),
         .holder = lh_texts_get(&host->tenants.texts, tenant->holder, holder),
         .token = tenant->token,
         .node = host->config.node,
-        .ends_in = lh_left(now, lease->proposer.until),
+        .ends_in = lh_left(now, lh_tenant_ends_at(host, lease->id)),
     };
     lh_request_answer(host, request, &result, effects);
     return true;
@@ -206,14 +227,17 @@ static bool answer_decided(struct lh_host *host, uint32_t id, struct lh_request 
 {
     struct lh_tenant *tenant = lh_tenant_of(&host->tenants, id);
     bool theirs = lh_tenant_holds(host, id, now) && tenant->token == request->token;
-    if (theirs && (tenant->renewals == 0 || lh_before(tenant->renewed_at, request->received_at)))
+    bool refused = theirs && tenant->revoked;
+    if (theirs && !refused &&
+        (tenant->renewals == 0 || lh_before(tenant->renewed_at, request->received_at)))
         return false;
     answering_remove(host, tenant, request);
     request->lease = 0;
-    if (theirs)
+    if (theirs && !refused)
         lh_tenant_answer_granted(host, id, request, effects);
     else
-        lh_tenant_answer_lost(host, id, request, LH_REASON_EXPIRED, now, effects);
+        lh_tenant_answer_lost(host, id, request,
+                              refused ? LH_REASON_WAS_REVOKED : LH_REASON_EXPIRED, now, effects);
     lh_tenant_next(host, id, now, effects);
     return true;
 }

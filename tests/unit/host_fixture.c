@@ -1099,7 +1099,9 @@ static void note_asked(struct cluster *cluster, struct cluster_client *client, c
     asked->token = count > 3 ? strtoull(words[3], NULL, 10) : 0;
     if (!asked->release)
         return;
-    name_of(cluster, asked->name)->let_go = asked->token;
+    struct cluster_name *name = name_of(cluster, asked->name);
+    if (asked->token > name->let_go) // a late one of an earlier lease takes nothing back
+        name->let_go = asked->token;
     stop_believing(cluster, asked->name, asked->token, true);
 }
 

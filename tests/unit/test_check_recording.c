@@ -219,6 +219,37 @@ static void a_fresh_attempt_is_taken_back(void **state)
     expect("won, or let go, and nobody told");
 }
 
+static void a_revoked_lease_is_not_renewed(void **state)
+{
+    (void)state;
+    static const char revoked[] =
+        AT(1, 11, 200) "\"revoked\"," KEY ",\"token\":65793,\"until\":1110,\"name\":\"a\"}";
+    static const char *const renewals[] = {
+        AT(1, 12, 200) "\"send\",\"to\":2,\"kind\":\"extend\"," KEY
+                       ",\"ballot\":65793,\"stamp\":200," TTL "}",
+        AT(1, 12, 200) "\"send\",\"to\":2,\"kind\":\"prepare\"," KEY ",\"ballot\":196865," TTL "}",
+    };
+    const unsigned release_heard = 18;
+    tell();
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(lines[10], SIZE, "%s", revoked);
+        snprintf(lines[11], SIZE, "%s", renewals[i % 2]);
+        leave_out(release_heard);
+        if (i >= 2) // what may be, unless it is revoked
+            leave_out(10);
+        expect(i < 2 ? "revoked: a renewal was begun" : "");
+    }
+    snprintf(lines[10], SIZE, "%s", revoked);
+    leave_out(11);
+    leave_out(release_heard - 1);
+    expect("");
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(lines[10], SIZE, "%s", revoked);
+        edit(10, "\"until\":1110", i == 0 ? "\"until\":1109" : "\"until\":1111");
+        expect("revoked, and not as it was granted");
+    }
+}
+
 // A lease that ran out while its node was away, or as it came back, may be told to be lost or not.
 static void a_lease_that_ended_in_a_restart_is_told_or_not(void **state)
 {
@@ -400,6 +431,7 @@ int main(void)
         cmocka_unit_test(the_proposer_is_held_to_its_rules),
         cmocka_unit_test(an_end_is_sent_and_told),
         cmocka_unit_test(a_fresh_attempt_is_taken_back),
+        cmocka_unit_test(a_revoked_lease_is_not_renewed),
         cmocka_unit_test(a_lease_that_ended_in_a_restart_is_told_or_not),
         cmocka_unit_test(the_acceptor_is_held_to_its_rules),
         cmocka_unit_test(the_network_is_held_to_what_was_sent),
