@@ -1,10 +1,10 @@
 // What a command costs a node that has many leases: the pure host in this process, as a cluster of
-// one, so that no other process, socket or disk has a part in it. Times are of this thread's processor
-// time and of a whole command with all its messages.
+// one, so that no other process, socket or disk has a part in it. Times are of this thread's
+// processor time and of a whole command with all its messages.
 //
 // bench_leases has the longest turn of a real daemon, which includes whatever the machine did
-// meanwhile; here the same command is done often, and the slowest thousandth is left out, so that what
-// is left grows only if the node looks at more.
+// meanwhile; here the same command is done often, and the slowest thousandth is left out, so that
+// what is left grows only if the node looks at more.
 #include <stdio.h>
 #include <time.h>
 

@@ -23,8 +23,8 @@ struct lh_check_options {
     struct lh_search_options search;
 };
 
-// Parses argv[1..]; paths point into it. Returns false with a message for the user. The caller closes
-// in either case.
+// Parses argv[1..]; paths point into it. Returns false with a message for the user. The caller
+// closes in either case.
 bool lh_check_options_parse(struct lh_check_options *ret_options, int argc, char **argv,
                             char ret_error[LH_CHECK_ERROR_SIZE]);
 void lh_check_options_close(struct lh_check_options *options);

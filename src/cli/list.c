@@ -119,13 +119,13 @@ static int compare_names(const void *one, const void *other)
     return strcmp(name_of(one), name_of(other));
 }
 
-// In the order of the names' bytes, of whatever node they came.
-static void sort_leases(json_t *leases)
+// In the order of the names' bytes, of whatever node they came. False without memory.
+static bool sort_leases(json_t *leases)
 {
     size_t count = json_array_size(leases);
     struct item *items = calloc(count + 1, sizeof *items);
     if (items == NULL)
-        return;
+        return false;
     for (size_t i = 0; i < count; i++)
         items[i].lease = json_incref(json_array_get(leases, i));
     qsort(items, count, sizeof *items, compare_names);
@@ -133,6 +133,7 @@ static void sort_leases(json_t *leases)
     for (size_t i = 0; i < count; i++)
         json_array_append_new(leases, items[i].lease);
     free(items);
+    return true;
 }
 
 static int print_listing(struct listing *listing, bool complete)
@@ -147,7 +148,8 @@ static int print_listing(struct listing *listing, bool complete)
         fprintf(stderr, "leasehold list: no quorum: this is what the others know\n");
     int exit_code = LH_EXIT_OK;
     if (listing->json) {
-        sort_leases(listing->leases);
+        if (!sort_leases(listing->leases))
+            lh_complain("list", "not sorted: out of memory");
         exit_code = lh_json_print("list", json_pack("{s:O, s:I, s:O}", "leases", listing->leases,
                                                     "age_ms", (json_int_t)listing->age_ms,
                                                     "missing", listing->missing));

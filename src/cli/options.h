@@ -1,8 +1,8 @@
 // The command line of one subcommand: a table of its options, read the same way everywhere. `--name
 // value` and `--name=value` are the same, an option whose name is one letter is written `-E value`,
 // options and positional arguments may come in any order, `--` ends the options, and every command
-// understands --help. What is wrong is said with the word as it was typed, what is allowed and, for a
-// slip of the finger, what was probably meant.
+// understands --help. What is wrong is said with the word as it was typed, what is allowed and, for
+// a slip of the finger, what was probably meant.
 #ifndef LH_CLI_OPTIONS_H
 #define LH_CLI_OPTIONS_H
 

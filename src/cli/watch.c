@@ -3,8 +3,8 @@
 // for the next endpoint, and what changed meanwhile is told as a change when the state is known
 // again. What did not change is not told again.
 //
-// What must stay true: --exec runs one command for each line, one at a time, in their order; nothing is
-// read meanwhile, so who is slow is slow to the daemon, which leaves out changes and counts them.
+// What must stay true: --exec runs one command for each line, one at a time, in their order; nothing
+// is read meanwhile, so who is slow is slow to the daemon, which leaves out changes and counts them.
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ struct watching {
     struct lh_instant begin_by; // some state is to be known by then
     bool begun;
     bool troubled;              // it was said that an endpoint cannot help
-    unsigned connection;        // that `blind_since` is about
+    unsigned connection;        // that `blind_at` is about
     struct lh_instant blind_at; // when the present daemon has not known for too long
     struct lh_trouble trouble;
 };
@@ -143,11 +143,11 @@ static void mind_blindness(struct watching *watching)
         watching->connection = lh_feed_connection(watching->feed);
         watching->blind_at = lh_after(now, (struct lh_duration){BLIND_MOST_NS});
     } else if (!lh_before(now, watching->blind_at)) {
-        lh_error_set(&why, "%s: no majority of the members answers it",
-                     lh_feed_endpoint(watching->feed));
+        static const char blind[] = "no majority of the members answers it";
+        lh_error_set(&why, "%s: %s", lh_feed_endpoint(watching->feed), blind);
         say_trouble(watching, why.text);
         lh_trouble_note(&watching->trouble, LH_REACH_ANSWER, lh_feed_endpoint(watching->feed),
-                        "no majority of the members answers it");
+                        blind);
         lh_feed_try_next(watching->feed);
         watching->blind_at = LH_NEVER;
     }
@@ -236,17 +236,16 @@ static bool take_names(struct watching *watching, const struct lh_parsed *parsed
     return true;
 }
 
-int lh_watch_command(int argc, char **argv)
+static bool parse(int argc, char **argv, struct lh_common_options *common, const char **hook,
+                  struct lh_parsed *ret_parsed, int *ret_exit)
 {
-    struct lh_common_options common = {.json = false};
-    struct watching watching = {.blind_at = LH_NEVER};
     const struct lh_option options[] = {
-        {"exec", LH_OPTION_TEXT, &watching.hook, "CMD",
+        {"exec", LH_OPTION_TEXT, hook, "CMD",
          "run CMD with /bin/sh for each line, one at a time, with\n"
          "LEASEHOLD_EVENT (present, gained, lost, changed, unknown), _NAME,\n"
          "_STATE, _TOKEN, _HOLDER, _NODE, _PREVIOUS_TOKEN, _PREVIOUS_HOLDER,\n"
          "_PREVIOUS_NODE and _TIME in its environment"},
-        LH_COMMON_OPTIONS(common),
+        LH_COMMON_OPTIONS(*common),
     };
     const struct lh_syntax syntax = {
         .command = "watch",
@@ -266,10 +265,17 @@ int lh_watch_command(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
+    return lh_options_parse(&syntax, argc, argv, ret_parsed, ret_exit);
+}
+
+int lh_watch_command(int argc, char **argv)
+{
+    struct lh_common_options common = {.json = false};
+    struct watching watching = {.blind_at = LH_NEVER};
     struct lh_parsed parsed;
     struct lh_error error;
     int exit_code;
-    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code))
+    if (!parse(argc, argv, &common, &watching.hook, &parsed, &exit_code))
         return exit_code;
     struct lh_duration patience = lh_session_patience(&common, NULL);
     exit_code = LH_EXIT_USAGE;

@@ -31,8 +31,8 @@ struct lh_endpoint_list {
     size_t count; // at least 1 after a successful parse
 };
 
-// Parses `text` and resolves its host names (may block). Returns LH_OK, LH_MEMORY or LH_ARGUMENT: the
-// error echoes the word that is wrong.
+// Parses `text` and resolves its host names (may block). Returns LH_OK, LH_MEMORY or LH_ARGUMENT:
+// the error echoes the word that is wrong.
 enum lh_return lh_endpoint_list_parse(const char *text, struct lh_endpoint_list *ret_list,
                                       struct lh_error *error);
 

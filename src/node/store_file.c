@@ -229,8 +229,8 @@ static int try_everything(const char *path)
     return code;
 }
 
-// LMDB takes the sizes of its pages and of its map from the file. Those of a whole one are no invalid
-// argument, and fit if a map of the usual size does.
+// LMDB takes the sizes of its pages and of its map from the file. Those of a whole one are no
+// invalid argument, and fit if a map of the usual size does.
 static bool is_of_damaged_sizes(int code)
 {
     if (code != ENOMEM)
