@@ -472,6 +472,11 @@ bool lh_store_file_explain(const char *directory, int code, struct lh_error *err
     case MDB_MAP_FULL:
         return lh_error_set(error, "data directory %s: data.mdb holds its %d MiB: report this",
                             directory, LH_STORE_MAP_MIB);
+    case ENOMEM:
+        return lh_error_set(error,
+                            "data directory %s: out of memory: free some, or raise the limit of "
+                            "this process",
+                            directory);
     case EROFS:
         return lh_error_set(error,
                             "data directory %s: its file system is read-only: look for disk errors "

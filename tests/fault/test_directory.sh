@@ -3,7 +3,7 @@
 # Data directories that are wiped, copied, swapped, shared, damaged, full or read-only: whatever a person or a script
 # does to them, no node forgets a promise without a quarantine, and each message names the cause and the remedy.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 49
+plan 50
 nets 4
 cluster 3
 for n in 1 2 3; do configure $n record="$dir/$n.record"; done
@@ -132,6 +132,11 @@ printf 'garbage' | dd of="$dir/3.data/data.mdb" bs=1 seek=4100 conv=notrunc 2>/d
 dd if=/dev/urandom of="$dir/3.data/data.mdb" bs=1024 seek=4 count=200 conv=notrunc 2>/dev/null
 check 'a damaged directory is refused' refuses 3 'damaged'
 check 'with the remedy' grep -q 'replacement' "$dir/3.err"
+cp "$dir/3.good/data.mdb" "$dir/3.data/data.mdb"
+for page in 0 4096; do # the last page that each of LMDB's meta pages names
+    printf '\x7f' | dd of="$dir/3.data/data.mdb" bs=1 seek=$((page + 142)) conv=notrunc 2>/dev/null
+done
+check 'so is one that asks for more memory than there is' refuses 3 'data.mdb is damaged'
 rm -rf "$dir/3.data"
 mkdir "$dir/3.data"
 : >"$dir/3.data/data.mdb"

@@ -623,6 +623,15 @@ static void a_flipped_meta_page_leads_to_no_earlier_pairs(void **state)
     free(bytes);
 }
 
+// Sizes that a damaged file asks for are told as damage (above); a lack of memory as one.
+static void a_lack_of_memory_sends_nobody_to_the_disk(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_false(lh_store_file_explain("/d", ENOMEM, &fixture->error));
+    assert_string_equal(fixture->error.text, "data directory /d: out of memory: free some, or "
+                                             "raise the limit of this process");
+}
+
 static void truncated_files_are_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -764,6 +773,7 @@ int main(void)
         CASE(a_missing_parent_or_a_file_is_refused),
         CASE(flipped_bits_are_noticed_or_harmless),
         CASE(a_flipped_meta_page_leads_to_no_earlier_pairs),
+        CASE(a_lack_of_memory_sends_nobody_to_the_disk),
         CASE(truncated_files_are_refused),
         CASE(a_half_made_file_is_made_anew),
         MOUNTED(a_full_disk_is_survived),
