@@ -39,7 +39,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: fence FILE TOKEN TEXT\n");
         return 2;
     }
-    int64_t token = strtoll(argv[2], NULL, 10);
+    char *end;
+    int64_t token = strtoll(argv[2], &end, 10);
+    if (token <= 0 || *end != '\0') {
+        fprintf(stderr, "fence: '%s' is no token: give the LEASEHOLD_TOKEN of `leasehold run`\n",
+                argv[2]);
+        return 2;
+    }
     snprintf(path, sizeof path, "%.500s.fence", argv[1]);
     enum lh_return result = lh_fence_open(path, &fence);
     if (result != LH_OK) {

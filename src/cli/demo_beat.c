@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "os/clock.h"
 
 #define BEAT_NS (10 * LH_NS_PER_MS)
@@ -51,8 +52,7 @@ int lh_demo_beat_command(int argc, char **argv)
     }
     int file = open(parsed.positionals[0], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (file < 0) {
-        fprintf(stderr, "leasehold demo-beat: cannot open %s: %s\n", parsed.positionals[0],
-                strerror(errno));
+        lh_complain("demo-beat", "cannot open %s: %s", parsed.positionals[0], strerror(errno));
         return LH_EXIT_FAILED;
     }
     printf("pid %ld token %s\n", (long)getpid(), token);
@@ -61,8 +61,7 @@ int lh_demo_beat_command(int argc, char **argv)
         struct timespec pause = {.tv_nsec = BEAT_NS};
         nanosleep(&pause, NULL);
     }
-    fprintf(stderr, "leasehold demo-beat: cannot write to %s: %s\n", parsed.positionals[0],
-            strerror(errno));
+    lh_complain("demo-beat", "cannot write to %s: %s", parsed.positionals[0], strerror(errno));
     return LH_EXIT_FAILED;
 }
 
@@ -105,8 +104,8 @@ int lh_demo_check_command(int argc, char **argv)
         return exit_code;
     int stopped_count = parse_tokens(stopped_text, stopped, 64);
     if (stopped_count < 0) {
-        fprintf(stderr, "leasehold demo-check: --stopped '%s' is not a list of tokens: write 5,9\n",
-                stopped_text);
+        lh_complain("demo-check", "--stopped '%s' is not a list of tokens: write 5,9",
+                    stopped_text);
         return LH_EXIT_USAGE;
     }
     struct lh_error error;

@@ -240,8 +240,7 @@ static int draw(const struct lh_guard_grid *grid)
         written = fclose(file) == 0 && written;
     }
     if (!written)
-        fprintf(stderr, "leasehold guard: '%s' of --svg cannot be written: %s\n", grid->svg,
-                strerror(errno));
+        lh_complain("guard", "'%s' of --svg cannot be written: %s", grid->svg, strerror(errno));
     return written ? LH_EXIT_OK : LH_EXIT_FAILED;
 }
 

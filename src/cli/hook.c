@@ -8,6 +8,17 @@
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/output.h"
+
+bool lh_hook_check(const char *line, const char *command, const char *option, int *ret_exit)
+{
+    if (line == NULL || line[0] != '\0')
+        return true;
+    lh_complain(command, "'' of %s is no command: write a line for /bin/sh, or leave %s out",
+                option, option);
+    *ret_exit = LH_EXIT_USAGE;
+    return false;
+}
 
 _Noreturn void lh_hook_become(const char *line, const char *command, const char *option)
 {

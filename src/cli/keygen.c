@@ -67,10 +67,9 @@ int lh_keygen_command(int argc, char **argv)
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code))
         return exit_code;
     if (key_only && parsed.positional_count > 0) {
-        fprintf(stderr,
-                "leasehold keygen: --key prints one line to add by hand and takes no file, "
-                "but '%s' was given\n",
-                parsed.positionals[0]);
+        lh_complain("keygen",
+                    "--key prints one line to add by hand and takes no file, but '%s' was given",
+                    parsed.positionals[0]);
         return LH_EXIT_USAGE;
     }
     struct lh_keyring keyring;

@@ -64,9 +64,24 @@ static bool take_page(struct listing *listing, const struct lh_resp_value *reply
     return true;
 }
 
-static bool read_pages(struct listing *listing, struct lh_channel *client,
-                       const struct lh_common_options *common, const char *prefix, int *ret_exit)
+static void open_listing(struct listing *listing, const char *prefix, bool json)
 {
+    *listing = (struct listing){
+        .json = json, .prefix = prefix, .leases = json_array(), .missing = json_array()};
+    lh_lease_table_open(&listing->table);
+}
+
+static void close_listing(struct listing *listing)
+{
+    lh_table_discard(&listing->table);
+    json_decref(listing->leases);
+    json_decref(listing->missing);
+}
+
+static bool read_pages(struct listing *listing, struct lh_channel *client,
+                       const struct lh_common_options *common, int *ret_exit)
+{
+    const char *prefix = listing->prefix;
     snprintf(listing->cursor, sizeof listing->cursor, "0");
     do {
         char cursor[sizeof listing->cursor];
@@ -168,6 +183,32 @@ static int print_listing(struct listing *listing, bool complete)
     return exit_code == LH_EXIT_OK && !complete ? LH_EXIT_NO_QUORUM : exit_code;
 }
 
+// A node that hears of no quorum knows the least: the other endpoints are asked, each once.
+static int list(struct lh_channel *client, const struct lh_common_options *common,
+                const char *prefix)
+{
+    const char *first = NULL;
+    struct listing listing;
+    int exit_code;
+    for (;;) {
+        open_listing(&listing, prefix, common->json);
+        if (!read_pages(&listing, client, common, &exit_code))
+            break;
+        const char *endpoint = lh_channel_endpoint(client);
+        bool complete = !lacks_quorum(&listing, client, common);
+        if (complete || endpoint == first || lh_channel_endpoint_count(client) == 1) {
+            exit_code = print_listing(&listing, complete);
+            break;
+        }
+        if (first == NULL)
+            first = endpoint;
+        lh_channel_try_next(client);
+        close_listing(&listing);
+    }
+    close_listing(&listing);
+    return exit_code;
+}
+
 int lh_list_command(int argc, char **argv)
 {
     struct lh_common_options common = {.json = false};
@@ -188,19 +229,15 @@ int lh_list_command(int argc, char **argv)
         .option_count = sizeof options / sizeof options[0],
     };
     struct lh_parsed parsed;
+    struct lh_holding unused;
     struct lh_channel *client;
     int exit_code;
     if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code) ||
+        (prefix != NULL && prefix[0] != '\0' &&
+         !lh_session_name("list", prefix, &unused, &exit_code)) ||
         !lh_cli_session_open("list", &common, &client, &exit_code))
         return exit_code;
-    struct listing listing = {
-        .json = common.json, .prefix = prefix, .leases = json_array(), .missing = json_array()};
-    lh_lease_table_open(&listing.table);
-    if (read_pages(&listing, client, &common, prefix, &exit_code))
-        exit_code = print_listing(&listing, !lacks_quorum(&listing, client, &common));
-    lh_table_discard(&listing.table);
-    json_decref(listing.leases);
-    json_decref(listing.missing);
+    exit_code = list(client, &common, prefix);
     lh_channel_close(client);
     return exit_code;
 }

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
+#include "base/text.h"
 #include "cli/exit.h"
 #include "os/error.h"
 
@@ -72,7 +75,10 @@ const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_B
     char left[LH_DURATION_TEXT_BYTES];
     size_t size = LH_HELD_TEXT_BYTES;
     if (answer->holder[0] == '\0' && answer->token == 0 && answer->free_in_ns > 0) {
-        snprintf(ret, size, "no holder known; members still refuse it for at most %s",
+        char node[48] = "";
+        if (answer->node > 0)
+            snprintf(node, sizeof node, ": node %" PRId64 " names none", answer->node);
+        snprintf(ret, size, "no holder known%s; members still refuse it for at most %s", node,
                  lh_duration_text_up((struct lh_duration){answer->free_in_ns}, left));
         return ret;
     }
@@ -93,6 +99,8 @@ const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_B
 }
 
 // --- tables ---
+
+#define COLUMN_WIDTH_MOST 48 // of what one long name makes all others wide
 
 static void add_cell(struct lh_table *table, char *text)
 {
@@ -123,25 +131,42 @@ void lh_table_add(struct lh_table *table, const char *format, ...)
     va_end(arguments);
     if (size < 0)
         abort();
+    lh_make_printable(text);
     add_cell(table, text);
 }
 
-// Columns a terminal needs for UTF-8 text: one a character, near enough for names.
+// Columns a terminal needs for UTF-8 text, under the locale that print_rows chose: two for a wide
+// character, none for a combining one.
 static size_t width_of(const char *text)
 {
+    mbstate_t state = {0};
     size_t width = 0;
-    for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
+    while (*text != '\0') {
+        wchar_t character;
+        size_t size = mbrtowc(&character, text, strlen(text), &state);
+        if (size > strlen(text)) { // no UTF-8, or no such locale
+            state = (mbstate_t){0};
+            size = 1;
+            width += ((unsigned char)*text & 0xc0) != 0x80;
+        } else {
+            int columns = wcwidth(character);
+            width += columns > 0 ? (size_t)columns : 0;
+        }
+        text += size;
+    }
     return width;
 }
 
-// Nothing is printed behind the last cell that has something in it.
+// Nothing is printed behind the last cell that has something in it; a cell wider than its column moves
+// the rest of its own row.
 static void print_row(char *const *cells, size_t columns, const size_t *widths)
 {
     while (columns > 1 && cells[columns - 1][0] == '\0')
         columns--;
-    for (size_t i = 0; i + 1 < columns; i++)
-        printf("%s%*s", cells[i], (int)(widths[i] - width_of(cells[i]) + 2), "");
+    for (size_t i = 0; i + 1 < columns; i++) {
+        size_t width = width_of(cells[i]);
+        printf("%s%*s", cells[i], (int)(width < widths[i] ? widths[i] - width : 0) + 2, "");
+    }
     printf("%s\n", cells[columns - 1]);
 }
 
@@ -156,16 +181,27 @@ void lh_table_sort(struct lh_table *table)
           table->columns * sizeof *table->cells, compare_rows);
 }
 
-void lh_table_close(struct lh_table *table)
+static void print_rows(const struct lh_table *table)
 {
     size_t widths[LH_TABLE_COLUMNS_MOST] = {0};
     for (size_t i = 0; i < table->count; i++) {
         size_t width = width_of(table->cells[i]);
         if (width > widths[i % table->columns])
-            widths[i % table->columns] = width;
+            widths[i % table->columns] = width < COLUMN_WIDTH_MOST ? width : COLUMN_WIDTH_MOST;
     }
     for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
         print_row(&table->cells[i], table->columns, widths);
+}
+
+void lh_table_close(struct lh_table *table)
+{
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = utf8 != (locale_t)0 ? uselocale(utf8) : (locale_t)0;
+    print_rows(table);
+    if (utf8 != (locale_t)0) {
+        uselocale(before);
+        freelocale(utf8);
+    }
     lh_table_discard(table);
 }
 

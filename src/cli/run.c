@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/exit.h"
+#include "cli/hook.h"
 #include "cli/output.h"
 #include "cli/run_loop.h"
 #include "cli/run_schedule.h"
@@ -142,6 +143,7 @@ int lh_run_command(int argc, char **argv)
     if (!parse(argc, argv, &asked, &parsed, &exit_code) ||
         !lh_session_name("run", parsed.positionals[0], &lease, &exit_code) ||
         !lh_options_one_wait("run", asked.nonblock, &asked.wait, &exit_code) ||
+        !lh_hook_check(asked.on_lost, "run", "--on-lost", &exit_code) ||
         !read_codes(asked.codes, &codes, &exit_code))
         return exit_code;
     struct lh_run_plan plan = {

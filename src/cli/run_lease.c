@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/run_state.h"
@@ -26,8 +27,10 @@ void lh_run_say(const struct lh_run *run, const char *format, ...)
     char text[700];
     va_list arguments;
     va_start(arguments, format);
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): clang 14 does not see va_start
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    lh_make_printable(text);
     lh_warn("leasehold run: '%s' %s\n", run->lease->name, text);
 }
 
@@ -113,6 +116,7 @@ int lh_run_code_of_command(const struct lh_run *run)
 void lh_run_begin_acquire(struct lh_run *run)
 {
     run->calling = true;
+    run->told_wait = false;
     run->hold_until = LH_PAST;
     lh_errand_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
                       run->plan->patience);
@@ -196,6 +200,16 @@ static void tell_danger(struct lh_run *run)
                "trying on (%s of the lease left)",
                run->lease->node, call->owner_gone ? "is gone" : "does not renew it",
                call->trouble.error.text, left);
+}
+
+// Once for each time it is asked for.
+static void tell_wait(struct lh_run *run)
+{
+    char text[LH_WAITED_TEXT_BYTES];
+    if (run->told_wait || lh_session_waited_text(&run->call, text) == NULL)
+        return;
+    run->told_wait = true;
+    lh_run_say(run, "%s", text);
 }
 
 static bool choose_kill_after(struct lh_run *run)
@@ -338,6 +352,7 @@ void lh_run_advance_call(struct lh_run *run)
     enum lh_errand_result result = lh_errand_advance(&run->call);
     if (result == LH_ERRAND_BUSY) {
         tell_danger(run);
+        tell_wait(run);
         return;
     }
     run->calling = false;

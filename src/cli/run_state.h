@@ -41,6 +41,7 @@ struct lh_run {
     bool outlived;                 // it was said that the command outlives the lease
     bool hooked;                   // --on-lost was run by ourselves
     bool told;                     // --keep: it was said that there is no quorum
+    bool told_wait;                // it was said who is waited for
     bool told_danger;              // it was said that the lease cannot be renewed at present
     bool asked_to_end;             // by a signal
     struct lh_instant hold_until;  // --min-hold

@@ -2,8 +2,10 @@
 #include "cli/session.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/exit.h"
 #include "cli/output.h"
@@ -111,7 +113,8 @@ const char *lh_session_cause(enum lh_reach reach)
     case LH_REACH_NOBODY:
     case LH_REACH_FORBIDDEN: return "no daemon";
     case LH_REACH_SILENCE:
-    case LH_REACH_BROKEN: return "no answer";
+    case LH_REACH_BROKEN:
+    case LH_REACH_OWNER: return "no answer";
     case LH_REACH_ANSWER: break;
     }
     return "no quorum";
@@ -128,6 +131,12 @@ void lh_session_hint(const char *command, bool from_environment, enum lh_reach r
         fprintf(stderr, "leasehold %s: is leaseholdd running there? %s\n", command,
                 from_environment ? "The endpoint is from LEASEHOLD_CONNECT"
                                  : "Name others with --connect or LEASEHOLD_CONNECT");
+    else if (reach == LH_REACH_OWNER)
+        fprintf(
+            stderr,
+            "leasehold %s: only that node can renew, release or revoke it: if it stays away the "
+            "lease ends by itself\n",
+            command);
 }
 
 static int no_quorum(const char *command, const struct lh_channel *client,
@@ -256,13 +265,56 @@ static int print_released(const char *command, const struct lh_holding *lease, b
     return lh_output_end(command);
 }
 
+const char *lh_session_waited_text(const struct lh_errand *errand, char ret[LH_WAITED_TEXT_BYTES])
+{
+    char held[LH_HELD_TEXT_BYTES];
+    char left[LH_DURATION_TEXT_BYTES];
+    if (!isatty(STDERR_FILENO) || !lh_errand_waits(errand))
+        return NULL;
+    int used = snprintf(ret, LH_WAITED_TEXT_BYTES, "is waited for: %s",
+                        lh_held_text(&errand->answer, held));
+    if (lh_before(errand->wait_until, LH_NEVER))
+        snprintf(ret + used, LH_WAITED_TEXT_BYTES - (size_t)used, "; waiting for %s",
+                 lh_duration_text_up(lh_left(lh_clock_now(), errand->wait_until), left));
+    return ret;
+}
+
+static enum lh_errand_result finish(const char *command, struct lh_errand *call)
+{
+    char text[LH_WAITED_TEXT_BYTES];
+    bool told = false;
+    enum lh_errand_result result;
+    while ((result = lh_errand_advance(call)) == LH_ERRAND_BUSY) {
+        if (!told && lh_session_waited_text(call, text) != NULL) {
+            lh_complain(command, "'%s' %s", call->holding->name, text);
+            told = true;
+        }
+        struct pollfd wanted = {.fd = lh_errand_fd(call), .events = lh_errand_events(call)};
+        lh_channel_poll(&wanted, 1, lh_errand_wake_at(call));
+    }
+    return result;
+}
+
+// Who has it already keeps it for the TTL that it has: to ask again changes nothing.
+static void tell_other_ttl(const char *command, const struct lh_errand *call)
+{
+    char asked[LH_DURATION_TEXT_BYTES];
+    char granted[LH_DURATION_TEXT_BYTES];
+    if (call->verb == LH_ERRAND_ACQUIRE && call->ttl.ns > 0 &&
+        call->ttl.ns != call->holding->ttl.ns)
+        lh_complain(command, "'%s' is held already with a TTL of %s, not %s: renew it for another",
+                    call->holding->name, lh_duration_text(call->holding->ttl, granted),
+                    lh_duration_text(call->ttl, asked));
+}
+
 int lh_session_finish(const char *command, struct lh_errand *call,
                       const struct lh_common_options *common)
 {
     int exit_code;
-    enum lh_errand_result result = lh_errand_finish(call);
+    enum lh_errand_result result = finish(command, call);
     if (result == LH_ERRAND_GRANTED) {
         exit_code = print_granted(command, call->holding, common->json);
+        tell_other_ttl(command, call);
         if (exit_code != LH_EXIT_OK && call->verb == LH_ERRAND_ACQUIRE) {
             lh_errand_release(call, call->client, call->holding, lh_session_patience(common, NULL));
             bool released = lh_errand_finish(call) == LH_ERRAND_RELEASED;

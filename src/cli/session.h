@@ -5,6 +5,7 @@
 #define LH_CLI_SESSION_H
 
 #include "cli/options.h"
+#include "cli/output.h"
 #include "client/drive.h"
 
 // Opens a client for --connect. On failure says why and sets *ret_exit.
@@ -50,9 +51,15 @@ const char *lh_session_cause(enum lh_reach reach);
 void lh_session_failure(const char *command, const char *status, const char *name,
                         const struct lh_answer *holder, const char *reason);
 
-// A line on what to do if nothing could be connected to; nothing otherwise.
+// A line on what to do if nothing could be connected to, or the lease's own node is silent; nothing
+// otherwise.
 // `from_environment`: the endpoints are those of LEASEHOLD_CONNECT.
 void lh_session_hint(const char *command, bool from_environment, enum lh_reach reach);
+
+// "is waited for: held by ...", for who sees standard error on a terminal; NULL where nothing is to be
+// said: the errand does not wait, or nobody looks.
+#define LH_WAITED_TEXT_BYTES (LH_HELD_TEXT_BYTES + 64)
+const char *lh_session_waited_text(const struct lh_errand *errand, char ret[LH_WAITED_TEXT_BYTES]);
 
 // Waits for the end of a call, prints what became of it, closes the client and returns the exit
 // code. A lease acquired whose token could not be printed is of no use to anybody: it is released.

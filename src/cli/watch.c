@@ -124,11 +124,21 @@ static void say_trouble(struct watching *watching, const char *why)
 
 static bool is_blind(const struct watching *watching)
 {
+    if (!watching->begun)
+        return lh_feed_heard(watching->feed);
     for (size_t i = 0; i < watching->count; i++)
         if (watching->leases[i].unknown &&
             watching->leases[i].connection == lh_feed_connection(watching->feed))
             return true;
     return false;
+}
+
+// At the beginning a daemon has its share of the time.
+static struct lh_duration blindness_most(const struct watching *watching)
+{
+    struct lh_duration most = {BLIND_MOST_NS};
+    struct lh_duration share = lh_feed_share(watching->feed);
+    return !watching->begun && share.ns < most.ns ? share : most;
 }
 
 // A daemon that does not know for long is left for one that may.
@@ -141,7 +151,7 @@ static void mind_blindness(struct watching *watching)
     } else if (watching->blind_at.ns == LH_NEVER.ns ||
                watching->connection != lh_feed_connection(watching->feed)) {
         watching->connection = lh_feed_connection(watching->feed);
-        watching->blind_at = lh_after(now, (struct lh_duration){BLIND_MOST_NS});
+        watching->blind_at = lh_after(now, blindness_most(watching));
     } else if (!lh_before(now, watching->blind_at)) {
         static const char blind[] = "no majority of the members answers it";
         lh_error_set(&why, "%s: %s", lh_feed_endpoint(watching->feed), blind);
@@ -275,7 +285,8 @@ int lh_watch_command(int argc, char **argv)
     struct lh_parsed parsed;
     struct lh_error error;
     int exit_code;
-    if (!parse(argc, argv, &common, &watching.hook, &parsed, &exit_code))
+    if (!parse(argc, argv, &common, &watching.hook, &parsed, &exit_code) ||
+        !lh_hook_check(watching.hook, "watch", "--exec", &exit_code))
         return exit_code;
     struct lh_duration patience = lh_session_patience(&common, NULL);
     exit_code = LH_EXIT_USAGE;

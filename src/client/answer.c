@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const struct {
     const char *word;
     enum lh_answer_status status;
@@ -21,6 +23,7 @@ static void copy_text(struct lh_slice text, char ret[256])
     if (size > 0)
         memcpy(ret, text.data, size);
     ret[size] = '\0';
+    lh_make_printable(ret);
 }
 
 static int64_t integer(const struct lh_resp_value *reply, const char *key)

@@ -307,38 +307,42 @@ bool lh_channel_from_environment(const struct lh_channel *channel)
     return channel->from_environment;
 }
 
-static bool says_no_majority(const struct lh_resp_value *reply, char *ret_why, size_t why_bytes)
+static bool says_no_quorum(const struct lh_resp_value *reply, enum lh_reach *ret_reach,
+                           char ret_why[LH_REACH_WHY_BYTES])
 {
-    struct lh_slice text;
-    if (!lh_resp_as_text(lh_resp_get(reply, "status"), &text) ||
-        !lh_slice_equal(text, LH_SLICE("noquorum")))
+    struct lh_slice status;
+    struct lh_slice reason = {NULL, 0};
+    int64_t node = 0;
+    if (!lh_resp_as_text(lh_resp_get(reply, "status"), &status) ||
+        !lh_slice_equal(status, LH_SLICE("noquorum")))
         return false;
-    if (!lh_resp_as_text(lh_resp_get(reply, "reason"), &text) || text.size_bytes == 0)
-        text = LH_SLICE(LH_NO_MAJORITY);
-    snprintf(ret_why, why_bytes, "%.*s", (int)text.size_bytes, (const char *)text.data);
+    lh_resp_as_text(lh_resp_get(reply, "reason"), &reason);
+    lh_resp_as_integer(lh_resp_get(reply, "node"), &node);
+    *ret_reach = lh_reach_no_quorum(node, reason, ret_why);
     return true;
 }
 
 enum turn {
     TURN_TAKEN, // the answer is to be taken
     TURN_FAILED,
-    TURN_NO_MAJORITY, // it is a node's word that no majority answers it
+    TURN_NO_QUORUM, // it is a node's word that others do not answer it
 };
 
 // One endpoint's turn. Unless the answer is to be taken the trouble says why not.
 static enum turn try_call(struct lh_channel *channel, const char *const *words, size_t count,
                           struct lh_duration timeout, struct lh_trouble *trouble)
 {
-    char why[256];
+    char why[LH_REACH_WHY_BYTES];
+    enum lh_reach reach;
     lh_channel_begin(channel, words, count, timeout);
     if (lh_channel_wait(channel) != LH_CHANNEL_ANSWERED) {
         lh_trouble_note(trouble, channel->reach, lh_channel_endpoint(channel), channel->error.text);
         return TURN_FAILED;
     }
-    if (says_no_majority(&channel->values[0], why, sizeof why)) {
-        lh_trouble_note(trouble, LH_REACH_ANSWER, lh_channel_endpoint(channel), why);
+    if (says_no_quorum(&channel->values[0], &reach, why)) {
+        lh_trouble_note(trouble, reach, lh_channel_endpoint(channel), why);
         lh_channel_try_next(channel);
-        return TURN_NO_MAJORITY;
+        return TURN_NO_QUORUM;
     }
     struct lh_slice text = channel->values[0].text;
     if (channel->values[0].type != LH_RESP_ERROR ||
@@ -356,7 +360,7 @@ bool lh_channel_call(struct lh_channel *channel, const char *const *words, size_
 {
     struct lh_instant give_up = lh_after(lh_clock_now(), timeout);
     *ret_trouble = (struct lh_trouble){.reach = LH_REACH_NOBODY};
-    bool no_majority = false;
+    bool no_quorum = false;
     for (;;) {
         size_t endpoints = channel->endpoints.count;
         for (size_t untried = endpoints; untried > 0; untried--) {
@@ -365,9 +369,9 @@ bool lh_channel_call(struct lh_channel *channel, const char *const *words, size_
             enum turn turn = try_call(channel, words, count, share, ret_trouble);
             if (turn == TURN_TAKEN)
                 return true;
-            no_majority = no_majority || turn == TURN_NO_MAJORITY;
+            no_quorum = no_quorum || turn == TURN_NO_QUORUM;
         }
-        if (no_majority || ret_trouble->reach < LH_REACH_SILENCE ||
+        if (no_quorum || ret_trouble->reach < LH_REACH_SILENCE ||
             lh_left(lh_clock_now(), give_up).ns <= CALL_PAUSE_MS * LH_NS_PER_MS)
             return false;
         poll(NULL, 0, CALL_PAUSE_MS);

@@ -73,9 +73,7 @@ static void build(struct lh_errand *errand, struct lh_duration wait,
         add_number(errand, NULL, (uint64_t)holding->token, "");
         add(errand, holding->holder);
     }
-    if (verb == LH_ERRAND_RELEASE)
-        return;
-    if (errand->ttl.ns > 0)
+    if (verb != LH_ERRAND_RELEASE && errand->ttl.ns > 0)
         add_duration(errand, "TTL", errand->ttl);
     add_duration(errand, "TIMEOUT", node_timeout);
     if (verb != LH_ERRAND_ACQUIRE)
@@ -254,13 +252,14 @@ static enum lh_errand_result lost(struct lh_errand *errand)
 static enum lh_errand_result no_quorum(struct lh_errand *errand)
 {
     struct lh_holding *holding = errand->holding;
+    const struct lh_answer *answer = &errand->answer;
+    char why[LH_REACH_WHY_BYTES];
     errand->resuming = false;
     if (errand->verb == LH_ERRAND_RENEW && lh_before(holding->deadline, LH_NEVER))
-        holding->deadline = lh_authority_deadline(holding->deadline, errand->sent,
-                                                  errand->answer.until_ns, errand->answer.rate_ppm);
-    return endpoint_failed(errand, LH_REACH_ANSWER,
-                           errand->answer.reason[0] != '\0' ? errand->answer.reason
-                                                            : LH_NO_MAJORITY);
+        holding->deadline = lh_authority_deadline(holding->deadline, errand->sent, answer->until_ns,
+                                                  answer->rate_ppm);
+    enum lh_reach reach = lh_reach_no_quorum(answer->node, lh_slice_of_string(answer->reason), why);
+    return endpoint_failed(errand, reach, why);
 }
 
 static enum lh_errand_result handle_answer(struct lh_errand *errand,
@@ -363,4 +362,10 @@ enum lh_errand_move lh_errand_go_on(struct lh_errand *errand, struct lh_instant 
     errand->now = now;
     send_request(errand);
     return errand->move;
+}
+
+bool lh_errand_waits(const struct lh_errand *errand)
+{
+    return errand->verb == LH_ERRAND_ACQUIRE && errand->move != LH_ERRAND_END &&
+           !errand->resuming && errand->in_contact && errand->answer.status == LH_ANSWER_HELD;
 }

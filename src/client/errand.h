@@ -129,6 +129,9 @@ enum lh_errand_move lh_errand_answered(struct lh_errand *errand, struct lh_insta
 enum lh_errand_move lh_errand_failed(struct lh_errand *errand, struct lh_instant now,
                                      enum lh_reach reach, const char *where, const char *why);
 
+// Whether it waits in line for somebody else's lease, which its answer describes.
+bool lh_errand_waits(const struct lh_errand *errand);
+
 // The end of a PAUSE has come.
 enum lh_errand_move lh_errand_go_on(struct lh_errand *errand, struct lh_instant now);
 

@@ -35,6 +35,7 @@ struct lh_feed {
     int fd;
     bool connecting;
     bool heard;  // something came over this connection
+    bool begun;  // or over an earlier one
     bool pinged; // and nothing has come since
     struct lh_duration silence;
     struct lh_instant wake_at; // of the next ping, of the end of patience, of the next attempt
@@ -173,7 +174,7 @@ static enum lh_feed_event connect_to(struct lh_feed *feed)
     feed->connecting = state == LH_SOCKET_CONNECTING;
     feed->heard = false;
     feed->pinged = true; // the subscription is to be answered
-    feed->wake_at = lh_after(lh_clock_now(), feed->silence);
+    feed->wake_at = lh_after(lh_clock_now(), feed->begun ? feed->silence : lh_feed_share(feed));
     feed->out = feed->subscription;
     feed->out_bytes = feed->subscription_bytes;
     feed->in_used = feed->in_taken = 0;
@@ -267,7 +268,7 @@ static enum lh_feed_event receive_some(struct lh_feed *feed)
         if (size == 0)
             return LH_FEED_QUIET;
         feed->in_used += (size_t)size;
-        feed->heard = true;
+        feed->heard = feed->begun = true;
         feed->pinged = false;
         feed->wake_at = lh_after(lh_clock_now(), (struct lh_duration){feed->silence.ns / 2});
     }
@@ -333,6 +334,11 @@ struct lh_slice lh_feed_message(const struct lh_feed *feed)
 unsigned lh_feed_connection(const struct lh_feed *feed)
 {
     return feed->connection;
+}
+
+struct lh_duration lh_feed_share(const struct lh_feed *feed)
+{
+    return (struct lh_duration){feed->silence.ns / (int64_t)feed->endpoints.count};
 }
 
 size_t lh_feed_endpoint_count(const struct lh_feed *feed)

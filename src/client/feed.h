@@ -29,7 +29,8 @@ enum lh_feed_event {
 };
 
 // Parses and resolves the endpoints (may block on a name server); connects to nothing yet. NULL as
-// in lh_endpoint_list_find. The names are copied; `silence` is how long a daemon may say nothing.
+// in lh_endpoint_list_find. The names are copied; `silence` is how long a daemon may say nothing, or,
+// before any has said something, all of them together.
 // The caller closes what it gets.
 bool lh_feed_open(const char *endpoints, char *const *names, size_t count,
                   struct lh_duration silence, struct lh_feed **ret_feed, struct lh_error *error);
@@ -54,6 +55,9 @@ unsigned lh_feed_connection(const struct lh_feed *feed);
 
 // Gives this endpoint up although it answers.
 void lh_feed_try_next(struct lh_feed *feed);
+
+// What of `silence` is each endpoint's own.
+struct lh_duration lh_feed_share(const struct lh_feed *feed);
 
 size_t lh_feed_endpoint_count(const struct lh_feed *feed);
 bool lh_feed_from_environment(const struct lh_feed *feed);

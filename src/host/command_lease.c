@@ -369,12 +369,13 @@ void lh_command_lease_renew(struct lh_call *call)
 
 void lh_command_lease_release(struct lh_call *call)
 {
+    struct options options;
     lh_ballot token;
     if (!lh_call_takes_name(call, call->words[2]) || !takes_token(call, call->words[3], &token) ||
-        !takes_holder(call, call->words[4]))
+        !takes_holder(call, call->words[4]) || !takes_options(call, 5, OPTION_TIMEOUT, &options))
         return;
     struct lh_request *request =
-        new_request(call, LH_REQUEST_RELEASE, call->words[2], lh_ms(TIMEOUT_DEFAULT_MS));
+        new_request(call, LH_REQUEST_RELEASE, call->words[2], options.timeout);
     if (request == NULL)
         return;
     request->token = token;

@@ -39,10 +39,11 @@ static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
     case LH_STATUS_REVOKED: return HAS_LEASE | HAS_ENDS_IN;
     case LH_STATUS_RELEASED: return HAS_NAME | HAS_TOKEN;
     case LH_STATUS_LOST:
-    case LH_STATUS_NOQUORUM:
-        if (kind == LH_REQUEST_RENEW)
-            return HAS_NAME | HAS_UNTIL | HAS_RATE | HAS_REASON;
-        return HAS_NAME | HAS_UNTIL | HAS_REASON;
+    case LH_STATUS_NOQUORUM: {
+        unsigned keys = HAS_NAME | HAS_UNTIL | HAS_REASON;
+        keys |= status == LH_STATUS_NOQUORUM ? HAS_NODE : 0; // the owner that does not answer
+        return kind == LH_REQUEST_RENEW ? keys | HAS_RATE : keys;
+    }
     case LH_STATUS_FREE:
     case LH_STATUS_UNDECIDED:
     case LH_STATUS_LISTED:

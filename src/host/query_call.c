@@ -158,6 +158,7 @@ void lh_query_call_due(struct lh_host *host, struct lh_query *query, struct lh_i
     }
     struct lh_result result = {.status = LH_STATUS_NOQUORUM,
                                .reason = LH_REASON_OWNER_SILENT,
-                               .name = lh_query_name(host, query)};
+                               .name = lh_query_name(host, query),
+                               .node = host->config.members[query->member]};
     lh_query_finish(host, query, &result, now, effects);
 }

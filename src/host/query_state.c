@@ -16,8 +16,9 @@ static void ask_state(struct lh_host *host, struct lh_query *query, struct lh_in
     for (unsigned i = 0; i < host->config.member_count; i++)
         if (!lh_set_has(query->answered, i))
             lh_host_send(effects, host->config.members[i], &message, 0);
-    lh_wheel_schedule(&host->wheel, &query->timer,
-                      lh_after(now, (struct lh_duration){LH_QUERY_ROUND_LASTS}));
+    lh_wheel_schedule(
+        &host->wheel, &query->timer,
+        lh_earlier(query->ends_at, lh_after(now, (struct lh_duration){LH_QUERY_ROUND_LASTS})));
 }
 
 // Asks everybody anew: answers of the last round no longer count.
@@ -164,6 +165,7 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
         if (silent && revokes(host, query)) {
             result.status = LH_STATUS_NOQUORUM;
             result.reason = LH_REASON_OWNER_SILENT;
+            result.node = lh_ballot_node(ballot);
             if (lh_before(now, query->ends_at))
                 ask_again(host, query, now, effects);
             else
@@ -182,11 +184,12 @@ static void weigh(struct lh_host *host, struct lh_query *query, bool round_over,
     bool mixed = lh_set_count(query->serving) >= host->machine.quorum;
     if (mixed && round_over)
         query->rounds++;
-    if (mixed && query->rounds >= MIXED_ROUNDS) {
+    bool over = !lh_before(now, query->ends_at);
+    if (mixed && (over || query->rounds >= MIXED_ROUNDS)) {
         result.status = LH_STATUS_UNDECIDED;
         result.reason = LH_REASON_MIXED;
         finish_state(host, query, result, now, effects);
-    } else if (!lh_before(now, query->ends_at)) {
+    } else if (over) {
         result.status = LH_STATUS_NOQUORUM;
         result.reason = lh_request_why_no_quorum(host);
         finish_state(host, query, result, now, effects);

@@ -4,7 +4,7 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 90
+plan 93
 nets 3
 cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
@@ -52,6 +52,11 @@ refuses "TTL '49ms' is below the least, 50ms; ask for more" acquire x --ttl 49ms
 refuses "TTL '31s' is above this cluster's max-ttl 30s; ask for less" run x --ttl 31s -- true
 refuses '--kill-after 6s is longer than half of --ttl' run x --kill-after 6s -- true
 refuses "the duration '0' of --pulse is refused" run x --pulse 0 -- true
+
+# --- hooks and others ---
+refuses "'' of --on-lost is no command: write a line for /bin/sh" run job --on-lost '' -- true
+refuses "'' of --exec is no command: write a line for /bin/sh" watch job --exec ''
+refuses "the name '@x' begins with '@'" list --prefix @x
 
 # --- tokens and holders ---
 check 'A holds' answers granted 1 ACQUIRE held TTL 30s HOLDER me

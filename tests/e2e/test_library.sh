@@ -3,7 +3,7 @@
 # libleasehold against three daemons: the examples, compiled as a user would against the installed tree.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/installed.sh"
-plan 37
+plan 38
 install_tree
 
 # build NAME: compiles examples/NAME.c with what pkg-config says.
@@ -94,6 +94,8 @@ check 'A writes under 41' appends 41 a
 check 'B writes under 42' appends 42 b
 check 'A wakes, and its write is refused' not appends 41 late
 check 'so it is not there' [ "$(cat "$dir/resource")" = $'41 a\n42 b' ]
+
+check 'what is no token is refused as such' eval "! appends 0 x && ! appends 43x x && grep -qF \"'43x' is no token\" \"\$dir/fence.log\""
 
 # --- fail-over: three candidates, one acts; each in turn is killed or stopped ---
 candidate() {

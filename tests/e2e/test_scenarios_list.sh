@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as get, list and revoke answer it:
 # holder, age, renewals, last renewal, what remains, and when the next owner can come.
 . "$(dirname "$0")/lib.sh"
-plan 51
+plan 53
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=10s; done
@@ -131,3 +131,24 @@ check 'scenario 37: what was written shows no two either' no_overlap alert
 # --- mistypes ---
 check 'get without a name' eval 'exits 64 1 get && says "NAME is missing"'
 check 'get of a system name' eval "exits 64 1 get @x && says \"'@x'\""
+
+# --- columns: names as wide as a terminal shows them, and one that is very long ---
+for name in t-plain t-日本語 $'t-e\u0301' t-🦊 "t-$(printf 'x%.0s' {1..253})"; do acquires 1 "$name" TTL 10s HOLDER ada; done
+aligned() {
+    python3 - "$dir/table" <<'PYTHON'
+import sys, unicodedata
+def width(text):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in text)
+heading, *rows = open(sys.argv[1], encoding='utf-8').read().splitlines()
+column = heading.index('TOKEN')
+assert len(rows) == 5 and column == 50, (rows, column)
+for row in rows:
+    name, rest = row.split('  ', 1)
+    at = width(row[:len(row) - len(rest.lstrip())])
+    assert at == column or (len(name) == 255 and at == 257), row
+PYTHON
+}
+for locale in C.UTF-8 C; do
+    check "columns stand under their headings, in the locale $locale" eval \
+        'LC_ALL=$locale LEASEHOLD_CONNECT=unix:$dir/1.sock "$leasehold" list --prefix t- >"$dir/table" && aligned'
+done

@@ -218,8 +218,9 @@ static void test_who_holds_it(void **state)
     assert_string_equal(lh_held_text(&answer, text),
                         "held by ada (token 7, node 2), free in at most 4.2s: it was revoked");
     answer = (struct lh_answer){.node = 2, .free_in_ns = 700 * LH_NS_PER_MS + 1};
-    assert_string_equal(lh_held_text(&answer, text),
-                        "no holder known; members still refuse it for at most 701ms");
+    assert_string_equal(
+        lh_held_text(&answer, text),
+        "no holder known: node 2 names none; members still refuse it for at most 701ms");
     answer = (struct lh_answer){.token = 0};
     strcpy(answer.reason, "somebody else is being granted it");
     assert_string_equal(lh_held_text(&answer, text),

@@ -415,7 +415,7 @@ static void test_a_released_lease_is_dead_at_once(void **state)
     lh_errand_release(&call, client, &lease, lh_ms(5000));
     assert_false(lh_holding_valid(&lease));
     assert_int_equal(lh_errand_finish(&call), LH_ERRAND_RELEASED);
-    assert_string_equal(fake.requests[0], "LEASE RELEASE job 7 me");
+    assert_string_equal(fake.requests[0], "LEASE RELEASE job 7 me TIMEOUT 4500ms");
     lh_channel_close(client);
     fake_stop(&fake);
 }

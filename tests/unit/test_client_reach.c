@@ -42,11 +42,24 @@ static void of_two_as_far_the_last_word_or_the_first_silence(void **state)
     expect(LH_REACH_ANSWER, LH_REACH_ANSWER, "b: second");
 }
 
+static void no_quorum_names_a_silent_owner(void **state)
+{
+    (void)state;
+    char why[LH_REACH_WHY_BYTES];
+    assert_int_equal(lh_reach_no_quorum(3, LH_SLICE("it is silent"), why), LH_REACH_OWNER);
+    assert_string_equal(why, "node 3 holds it and does not answer");
+    assert_int_equal(lh_reach_no_quorum(0, LH_SLICE("in quarantine"), why), LH_REACH_ANSWER);
+    assert_string_equal(why, "in quarantine");
+    assert_int_equal(lh_reach_no_quorum(0, LH_SLICE(""), why), LH_REACH_ANSWER);
+    assert_string_equal(why, LH_NO_MAJORITY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_furthest_is_told),
         cmocka_unit_test(of_two_as_far_the_last_word_or_the_first_silence),
+        cmocka_unit_test(no_quorum_names_a_silent_owner),
     };
     return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
 }

@@ -110,6 +110,10 @@ static void test_get_without_a_majority(void **state)
     cluster_call(cluster, client, "LEASE GET x");
     expect_status(cluster, client, "noquorum");
     assert_in_range(cluster->clients[client].reply_took, 4900 * LH_NS_PER_MS, 5200 * LH_NS_PER_MS);
+    cluster_call(cluster, client, "LEASE GET x TIMEOUT 330ms");
+    expect_status(cluster, client, "noquorum");
+    assert_int_equal(cluster_integer(cluster, client, "node"), 0);
+    assert_in_range(cluster->clients[client].reply_took, 330 * LH_NS_PER_MS, 340 * LH_NS_PER_MS);
     cluster_close(cluster);
 }
 
@@ -338,9 +342,17 @@ static void test_owner_is_silent(void **state)
     unsigned long long token = acquire(cluster, holder, "x");
     unsigned client = cluster_connect(cluster, 1);
     cluster_crash(cluster, 0, 0);
-    cluster_call(cluster, client, "LEASE RENEW x %llu me TIMEOUT 700ms", token);
-    expect_status(cluster, client, "noquorum");
-    assert_in_range(cluster->clients[client].reply_took, 690 * LH_NS_PER_MS, 800 * LH_NS_PER_MS);
+    const char *const asked[] = {"RENEW x %llu me TIMEOUT 750ms", "RELEASE x %llu me TIMEOUT 750ms",
+                                 "REVOKE x TIMEOUT 750ms"};
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        char words[64];
+        snprintf(words, sizeof words, asked[i], token);
+        cluster_call(cluster, client, "LEASE %s", words);
+        expect_status(cluster, client, "noquorum");
+        assert_int_equal(cluster_integer(cluster, client, "node"), 1);
+        assert_in_range(cluster->clients[client].reply_took, 750 * LH_NS_PER_MS,
+                        760 * LH_NS_PER_MS);
+    }
     cluster_close(cluster);
 }
 

@@ -323,7 +323,9 @@ static void shows_the_usage_when_words_are_missing_or_too_many(void **state)
             "ERR wrong number of arguments for 'LEASE': the usage is LEASE ACQUIRE name [TTL "
             "duration] [HOLDER holder] [WAIT duration] [TIMEOUT duration] [ID id]");
     refuses(*state, "LEASE RENEW a 65793", "the usage is LEASE RENEW name token holder");
-    refuses(*state, "LEASE RELEASE a 65793 h more", "the usage is LEASE RELEASE");
+    refuses(*state, "LEASE RELEASE a 65793",
+            "the usage is LEASE RELEASE name token holder [TIMEOUT duration]");
+    refuses(*state, "LEASE RELEASE a 65793 h TTL 5s", "LEASE RELEASE has no option 'TTL'");
     refuses(*state, "LEASE GET", "the usage is LEASE GET name [TIMEOUT duration]");
     refuses(*state, "LEASE GET a b",
             "LEASE GET has no option 'b': it takes name [TIMEOUT duration]");
@@ -568,7 +570,7 @@ static void says_that_there_is_no_quorum(void **state)
     assert_int_equal(lone->clients[0].used, 0);
     lone_advance(lone, 1100);
     const struct lh_resp_value *reply = read_reply(lone, 0);
-    assert_keys(reply, "status name until-ns reason");
+    assert_keys(reply, "status name node until-ns reason");
     assert_status(reply, "noquorum");
     snprintf(line, sizeof line, "LEASE RENEW held %lld h TIMEOUT 1s", (long long)token);
     send_words(lone, 0, line);
