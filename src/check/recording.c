@@ -382,12 +382,10 @@ bool lh_recording_read(struct lh_recording *recording, const char *const *paths,
     return good;
 }
 
-static const struct lh_recorded *sorting;
-
-static int compare_keys(const void *left, const void *right)
+static int compare_keys(const void *left, const void *right, void *events)
 {
-    const uint64_t *a = sorting[*(const uint32_t *)left].message.key;
-    const uint64_t *b = sorting[*(const uint32_t *)right].message.key;
+    const uint64_t *a = ((const struct lh_recorded *)events)[*(const uint32_t *)left].message.key;
+    const uint64_t *b = ((const struct lh_recorded *)events)[*(const uint32_t *)right].message.key;
     if (a[0] != b[0])
         return a[0] < b[0] ? -1 : 1;
     return a[1] == b[1] ? 0 : a[1] < b[1] ? -1 : 1;
@@ -400,14 +398,13 @@ bool lh_recording_finish(struct lh_recording *recording)
         return false;
     for (uint32_t i = 0; i < recording->count; i++)
         order[i] = i;
-    sorting = recording->events;
-    qsort(order, recording->count, sizeof *order, compare_keys);
+    qsort_r(order, recording->count, sizeof *order, compare_keys, recording->events);
     recording->names = 1; // 0: events without a name
     for (size_t i = 0; i < recording->count; i++) {
         struct lh_recorded *event = &recording->events[order[i]];
         if (event->message.key[0] == 0 && event->message.key[1] == 0)
             continue;
-        if (i > 0 && compare_keys(&order[i - 1], &order[i]) == 0)
+        if (i > 0 && compare_keys(&order[i - 1], &order[i], recording->events) == 0)
             event->name = recording->events[order[i - 1]].name;
         else
             event->name = recording->names++;

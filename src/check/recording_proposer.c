@@ -278,8 +278,10 @@ static bool tell_end(struct lh_recording_judge *judge, struct lh_recorded_name *
         told(judge, name);
     if (lost && !name->won && name->base != 0) // what was to renew it is given up
         name->phase = LH_RECORDED_IDLE;
-    if (judge->clock_bad)
-        name->held = name->token = name->attempt = 0, name->until = 0;
+    if (judge->clock_bad) {
+        name->held = name->token = name->attempt = 0;
+        name->until = 0;
+    }
     return true;
 }
 

@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "check/checkpoint.h"
 #include "check/say.h"
 
 #define GOES_ON "with --resume and the checkpoint it goes on from here"
+#define NO_MEMORY "the machine has no memory for the search"
 
 static volatile sig_atomic_t interrupted;
 
@@ -460,7 +460,11 @@ void lh_search_run(const struct lh_model *model, const struct lh_search_options 
     const bool known = options->expected_distinct != 0;
     for (size_t stage = 0;; stage++) {
         struct lh_search *search = calloc(1, sizeof *search);
-        LH_ASSERT(search != NULL);
+        if (search == NULL) {
+            ret_result->verdict = LH_VERDICT_INCOMPLETE;
+            snprintf(ret_result->reason, sizeof ret_result->reason, NO_MEMORY);
+            break;
+        }
         search->model = model;
         search->options = options;
         search->started = started;
@@ -471,7 +475,7 @@ void lh_search_run(const struct lh_model *model, const struct lh_search_options 
         const uint64_t buckets =
             known ? lh_fpset_buckets_for(options->expected_distinct) : stages[stage].buckets;
         if (!open_search(search, buckets) && search->reason[0] == '\0')
-            lh_search_fail(search, "the machine has no memory for the search");
+            lh_search_fail(search, NO_MEMORY);
         if (!atomic_load(&search->failed))
             run_threads(search);
         lh_progress_close(&search->progress);

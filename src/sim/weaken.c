@@ -39,9 +39,12 @@ unsigned lh_sim_weaken_parse(const char *text)
 void lh_sim_weaken_print(unsigned flags, FILE *file)
 {
     const char *separator = "";
-    for (unsigned i = 0; i < LH_SIM_WEAKEN_COUNT; i++)
-        if ((flags >> i & 1) != 0)
-            fprintf(file, "%s%s", separator, names[i]), separator = ",";
+    for (unsigned i = 0; i < LH_SIM_WEAKEN_COUNT; i++) {
+        if ((flags >> i & 1) == 0)
+            continue;
+        fprintf(file, "%s%s", separator, names[i]);
+        separator = ",";
+    }
 }
 
 void lh_sim_weaken_help(FILE *file)
