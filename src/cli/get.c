@@ -12,8 +12,8 @@
 static json_t *lease_json(const struct lh_resp_value *reply, const char *name,
                           const struct lh_answer *answer)
 {
-    static const char *const of_the_owner[] = {"token", "remaining_ms", "age_ms", "renewals",
-                                               "renewed_ago_ms"};
+    static const char *const of_the_owner[] = {"token",    "remaining_ms",   "age_ms",
+                                               "renewals", "renewed_ago_ms", "revoked"};
     if (answer->status == LH_ANSWER_FREE)
         return json_pack("{s:s, s:s}", "status", "free", "name", name);
     json_t *json = lh_reply_json(reply);
@@ -22,7 +22,7 @@ static json_t *lease_json(const struct lh_resp_value *reply, const char *name,
     return json;
 }
 
-static void print_table(const struct lh_resp_value *reply)
+static void print_table(const struct lh_resp_value *reply, bool revoked)
 {
     struct lh_table table;
     char soonest[LH_DURATION_TEXT_BYTES];
@@ -34,8 +34,8 @@ static void print_table(const struct lh_resp_value *reply)
     lh_table_close(&table);
     lh_resp_as_integer(lh_resp_get(reply, "next-owner-min-ns"), &soonest_ns);
     lh_resp_as_integer(lh_resp_get(reply, "next-owner-max-ns"), &latest_ns);
-    printf("Unless it is renewed or released, the next owner can come in %s, and no later than in "
-           "%s.\n",
+    printf("%s released, the next owner can come in %s, and no later than in %s.\n",
+           revoked ? "It was revoked: unless it is" : "Unless it is renewed or",
            lh_duration_text((struct lh_duration){soonest_ns}, soonest),
            lh_duration_text_up((struct lh_duration){latest_ns}, latest));
 }
@@ -62,7 +62,7 @@ static int print_lease(const struct lh_resp_value *reply, const char *name, bool
     else if (answer.token == 0)
         printf("%s  %s\n", name, lh_held_text(&answer, text));
     else
-        print_table(reply);
+        print_table(reply, answer.revoked);
     return lh_output_end("get");
 }
 

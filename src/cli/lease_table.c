@@ -36,15 +36,17 @@ void lh_lease_table_add(struct lh_table *table, const struct lh_resp_value *leas
 {
     char ago[LH_DURATION_TEXT_BYTES];
     int64_t renewals = integer(lease, "renewals");
+    const char *revoked = integer(lease, "revoked") == 1 ? ", revoked" : "";
     add_text(table, lease, "name");
     lh_table_add(table, "%" PRId64, integer(lease, "token"));
     lh_table_add(table, "%" PRId64, integer(lease, "node"));
     add_duration(table, lease, "remaining-ns");
     add_duration(table, lease, "age-ns");
     if (renewals > 0)
-        lh_table_add(table, "%" PRId64 "x, %s ago", renewals,
-                     lh_duration_text((struct lh_duration){integer(lease, "renewed-ago-ns")}, ago));
+        lh_table_add(table, "%" PRId64 "x, %s ago%s", renewals,
+                     lh_duration_text((struct lh_duration){integer(lease, "renewed-ago-ns")}, ago),
+                     revoked);
     else
-        lh_table_add(table, "never");
+        lh_table_add(table, "never%s", revoked);
     add_text(table, lease, "holder");
 }

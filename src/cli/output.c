@@ -244,6 +244,16 @@ static json_t *milliseconds_json(struct lh_slice key, int64_t ns)
     return json_integer(bound ? lh_ceil_ms(ns) : lh_floor_ms((struct lh_duration){ns}));
 }
 
+// RESP2 has no booleans.
+static json_t *member_json(struct lh_slice key, bool in_ns, const struct lh_resp_value *value)
+{
+    if (value->type != LH_RESP_INTEGER)
+        return lh_reply_json(value);
+    if (lh_slice_equal(key, LH_SLICE("revoked")))
+        return json_boolean(value->integer);
+    return in_ns ? milliseconds_json(key, value->integer) : lh_reply_json(value);
+}
+
 static json_t *map_json(const struct lh_resp_value *map)
 {
     json_t *object = json_object();
@@ -255,10 +265,7 @@ static json_t *map_json(const struct lh_resp_value *map)
         if (lh_resp_as_text(key, &text) && text.size_bytes < sizeof name) {
             bool in_ns;
             name_key(text, name, &in_ns);
-            in_ns = in_ns && value->type == LH_RESP_INTEGER;
-            json_object_set_new(object, name,
-                                in_ns ? milliseconds_json(text, value->integer)
-                                      : lh_reply_json(value));
+            json_object_set_new(object, name, member_json(text, in_ns, value));
         }
         key = value + value->span;
     }

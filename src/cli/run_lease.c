@@ -316,7 +316,7 @@ static void renewed(struct lh_run *run, enum lh_errand_result result)
         run->told_danger = false;
         break;
     case LH_ERRAND_LOST:
-        run->gone = !lh_answer_says_revoked(&run->call.answer); // which is still ours to release
+        run->gone = !run->call.answer.revoked; // which is still ours to release
         end_command(run, run->call.answer.reason[0] ? run->call.answer.reason
                                                     : "the daemon does not know it any more");
         break;
@@ -340,7 +340,7 @@ static void held_on(struct lh_run *run, enum lh_errand_result result)
         break;
     case LH_ERRAND_LOST:
         lh_run_hold_ended(run, run->call.answer.reason[0] ? run->call.answer.reason : "it is lost");
-        if (lh_answer_says_revoked(&run->call.answer))
+        if (run->call.answer.revoked)
             lh_run_begin_release(run);
         break;
     default: lh_run_hold_ended(run, run->call.trouble.error.text); break;

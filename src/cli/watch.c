@@ -252,9 +252,9 @@ static bool parse(int argc, char **argv, struct lh_common_options *common, const
     const struct lh_option options[] = {
         {"exec", LH_OPTION_TEXT, hook, "CMD",
          "run CMD with /bin/sh for each line, one at a time, with\n"
-         "LEASEHOLD_EVENT (present, gained, lost, changed, unknown), _NAME,\n"
+         "LEASEHOLD_EVENT (present, gained, lost, changed, revoked, unknown), _NAME,\n"
          "_STATE, _TOKEN, _HOLDER, _NODE, _PREVIOUS_TOKEN, _PREVIOUS_HOLDER,\n"
-         "_PREVIOUS_NODE and _TIME in its environment"},
+         "_PREVIOUS_NODE, _REVOKED (1 or empty) and _TIME in its environment"},
         LH_COMMON_OPTIONS(*common),
     };
     const struct lh_syntax syntax = {
@@ -262,12 +262,12 @@ static bool parse(int argc, char **argv, struct lh_common_options *common, const
         .arguments = "NAME... [--exec CMD] [--json] [--timeout D]",
         .about =
             "Prints the present state of each lease (held, free), then a line for each change:\n"
-            "gained, lost, changed (to another owner), with token, node and holder; of a lost "
-            "one,\n"
-            "whose it was; unknown: the daemon has no majority behind it, and the state is shown\n"
-            "anew when one has. It goes on until it is ended; when a daemon is gone it says so, "
-            "goes\n"
-            "on at the next endpoint, and tells what is not as it was.\n"
+            "gained, lost, changed (to another owner), revoked (it will not be renewed), with\n"
+            "token, node and holder; of a lost one, whose it was; unknown: the daemon has no\n"
+            "majority behind it, and the state is shown anew when one has. It goes on until it is\n"
+            "ended; when a daemon is gone it says so, goes on at the next endpoint, and tells "
+            "what\n"
+            "is not as it was.\n"
             "\n"
             "Exit code: 69 no daemon or no quorum at the beginning, 64 refused as wrong.",
         .positionals_least = 1,

@@ -44,6 +44,7 @@ static bool take_state(const json_t *json, struct lh_watch_message *message)
         return strcmp(state, "free") == 0;
     message->state.token = number_of(json, "token");
     message->state.node = number_of(json, "node");
+    message->state.revoked = json_is_true(json_object_get(json, "revoked"));
     return take_text(json, "holder", message->state.holder, sizeof message->state.holder);
 }
 
@@ -78,8 +79,10 @@ static bool same_state(const struct lh_watch_state *before, const struct lh_watc
 static enum lh_watch_event event_of(const struct lh_watch_state *before,
                                     const struct lh_watch_state *now)
 {
-    if (before->kind == LH_WATCHED_NEVER || same_state(before, now))
+    if (before->kind == LH_WATCHED_NEVER)
         return LH_WATCH_PRESENT;
+    if (same_state(before, now))
+        return now->revoked && !before->revoked ? LH_WATCH_REVOKED : LH_WATCH_PRESENT;
     if (now->kind == LH_WATCHED_FREE)
         return LH_WATCH_LOST;
     return before->kind == LH_WATCHED_FREE ? LH_WATCH_GAINED : LH_WATCH_CHANGED;
@@ -108,7 +111,7 @@ void lh_watch_take(struct lh_watched *watched, unsigned connection,
         if (line.event == LH_WATCH_PRESENT && line.state.token == 0 && line.previous.token != 0)
             line.state = line.previous;
         line.news = line.news || line.previous.kind != line.state.kind ||
-                    line.previous.token != line.state.token;
+                    line.previous.token != line.state.token || line.event == LH_WATCH_REVOKED;
         line.remaining_ms = message->state.token > 0 ? message->remaining_ms : REMAINING_UNKNOWN;
         watched->state = line.state;
     }
@@ -119,7 +122,7 @@ void lh_watch_take(struct lh_watched *watched, unsigned connection,
 
 static const char *const event_names[] = {
     [LH_WATCH_PRESENT] = "present", [LH_WATCH_GAINED] = "gained",   [LH_WATCH_LOST] = "lost",
-    [LH_WATCH_CHANGED] = "changed", [LH_WATCH_UNKNOWN] = "unknown",
+    [LH_WATCH_CHANGED] = "changed", [LH_WATCH_REVOKED] = "revoked", [LH_WATCH_UNKNOWN] = "unknown",
 };
 
 static const char *state_name(const struct lh_watch_line *line)
@@ -157,6 +160,8 @@ static void print_text(const struct lh_watch_line *line)
     printf("%s  %-7s  %s", time_text(line->at_ns, time),
            present ? state_name(line) : event_names[line->event], line->name);
     print_owner(line->event == LH_WATCH_LOST ? &line->previous : &line->state);
+    if (line->state.revoked && line->event != LH_WATCH_REVOKED)
+        printf("  revoked");
     if (line->event == LH_WATCH_CHANGED) {
         printf("  before:");
         print_owner(&line->previous);
@@ -180,11 +185,12 @@ static void print_json(const struct lh_watch_line *line)
     bool left_known =
         line->state.kind == LH_WATCHED_HELD && line->remaining_ms != REMAINING_UNKNOWN;
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "time",
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "time",
         time_text(line->at_ns, time), "event", event_names[line->event], "name", line->name,
         "state", state_name(line), "token", number_json(line->state.token), "holder",
         text_json(line->state.holder), "node", number_json(line->state.node), "remaining_ms",
-        left_known ? json_integer(line->remaining_ms) : json_null(), "previous_token",
+        left_known ? json_integer(line->remaining_ms) : json_null(), "revoked",
+        line->state.token > 0 ? json_boolean(line->state.revoked) : json_null(), "previous_token",
         number_json(line->previous.token), "previous_holder", text_json(line->previous.holder),
         "previous_node", number_json(line->previous.node), "missed", (json_int_t)line->missed);
     if (json != NULL)
@@ -220,6 +226,7 @@ void lh_watch_line_export(const struct lh_watch_line *line)
     export_number("LEASEHOLD_TOKEN", line->state.token);
     export_number("LEASEHOLD_NODE", line->state.node);
     setenv("LEASEHOLD_HOLDER", line->state.holder, 1);
+    setenv("LEASEHOLD_REVOKED", line->state.revoked ? "1" : "", 1);
     export_number("LEASEHOLD_PREVIOUS_TOKEN", line->previous.token);
     export_number("LEASEHOLD_PREVIOUS_NODE", line->previous.node);
     setenv("LEASEHOLD_PREVIOUS_HOLDER", line->previous.holder, 1);

@@ -18,6 +18,7 @@ enum lh_watch_event {
     LH_WATCH_GAINED,  // it was free and is held
     LH_WATCH_LOST,    // it was held and is free
     LH_WATCH_CHANGED, // it was held and is held under another token
+    LH_WATCH_REVOKED, // it is held, and will not be renewed any more
     LH_WATCH_UNKNOWN, // the daemon cannot tell: no majority answers it
 };
 
@@ -25,6 +26,7 @@ struct lh_watch_state {
     enum { LH_WATCHED_NEVER, LH_WATCHED_FREE, LH_WATCHED_HELD } kind;
     int64_t token; // 0: the owner did not say, or nobody holds it
     int64_t node;
+    bool revoked;
     char holder[LH_HOLDER_MAX_BYTES + 1];
 };
 

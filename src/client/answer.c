@@ -95,10 +95,3 @@ void lh_answer_read(const struct lh_resp_value *reply, const char *name,
     text(reply, "reason", ret_answer->reason);
     read_status(reply, ret_answer);
 }
-
-bool lh_answer_says_revoked(const struct lh_answer *answer)
-{
-    static const char revoked[] = "it was revoked";
-    return answer->status == LH_ANSWER_LOST &&
-           strncmp(answer->reason, revoked, sizeof revoked - 1) == 0;
-}

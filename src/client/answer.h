@@ -33,7 +33,7 @@ struct lh_answer {
     int64_t rate_ppm;
     int64_t free_in_ns;
     int64_t ends_in_ns;
-    bool revoked; // held: it will not be renewed
+    bool revoked; // held, lost: it will not be renewed, and is the holder's until it ends
     char holder[256];
     char reason[256]; // the node's words: why, or the error's text
 };
@@ -41,9 +41,5 @@ struct lh_answer {
 // Reads an answer. `name` is what was asked about: an answer that names another lease is UNKNOWN.
 void lh_answer_read(const struct lh_resp_value *reply, const char *name,
                     struct lh_answer *ret_answer);
-
-// Whether a renewal was refused because the lease was revoked. The beginning of that reason is part
-// of the protocol (docs/wire.md).
-bool lh_answer_says_revoked(const struct lh_answer *answer);
 
 #endif

@@ -158,9 +158,7 @@ static void renewal_ended(struct lh_keeper *keeper, struct lh_instant now)
     switch (keeper->errand.result) {
     case LH_ERRAND_GRANTED: granted(keeper, now); break;
     case LH_ERRAND_LOST:
-        lose(keeper, now,
-             lh_answer_says_revoked(&keeper->errand.answer) ? LH_KEEPER_BY_REVOKE
-                                                            : LH_KEEPER_BY_OTHER,
+        lose(keeper, now, keeper->errand.answer.revoked ? LH_KEEPER_BY_REVOKE : LH_KEEPER_BY_OTHER,
              words_of(keeper));
         break;
     case LH_ERRAND_REFUSED: lose(keeper, now, LH_KEEPER_BY_REFUSAL, words_of(keeper)); break;

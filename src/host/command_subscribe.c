@@ -194,7 +194,7 @@ static void write_payload(struct lh_writer *json, uint32_t sequence, struct lh_s
     lh_json_string(json, result->holder);
     write_member(json, ",\"node\":", result->node);
     write_member(json, ",\"remaining_ms\":", (uint64_t)lh_floor_ms(result->remaining));
-    lh_writer_u8(json, '}');
+    lh_writer_string(json, result->revoked ? ",\"revoked\":true}" : ",\"revoked\":false}");
 }
 
 void lh_session_publish(struct lh_host *host, struct lh_watch *watch,

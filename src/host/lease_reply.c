@@ -26,7 +26,7 @@ enum {
 #define HAS_LEASE (HAS_NAME | HAS_TOKEN | HAS_HOLDER | HAS_NODE)
 #define HAS_VIEW                                                                                   \
     (HAS_LEASE | HAS_REMAINING | HAS_AGE | HAS_RENEWALS | HAS_RENEWED_AGO | HAS_NEXT_OWNER |       \
-     HAS_REASON)
+     HAS_REVOKED | HAS_REASON)
 
 static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
 {
@@ -41,7 +41,8 @@ static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
     case LH_STATUS_LOST:
     case LH_STATUS_NOQUORUM: {
         unsigned keys = HAS_NAME | HAS_UNTIL | HAS_REASON;
-        keys |= status == LH_STATUS_NOQUORUM ? HAS_NODE : 0; // the owner that does not answer
+        // The owner that does not answer.
+        keys |= status == LH_STATUS_NOQUORUM ? HAS_NODE : HAS_REVOKED;
         return kind == LH_REQUEST_RENEW ? keys | HAS_RATE : keys;
     }
     case LH_STATUS_FREE:
@@ -114,7 +115,7 @@ static void write_keys(struct lh_writer *writer, unsigned keys, const struct lh_
 static void write_entry(struct lh_writer *writer, enum lh_resp_protocol protocol,
                         const struct lh_entry *entry)
 {
-    lh_resp_write_map(writer, protocol, 9);
+    lh_resp_write_map(writer, protocol, 10);
     write_bytes(writer, "name", entry->name);
     write_number(writer, "token", (int64_t)entry->token);
     write_bytes(writer, "holder", entry->holder);
@@ -124,6 +125,7 @@ static void write_entry(struct lh_writer *writer, enum lh_resp_protocol protocol
     write_number(writer, "renewals", entry->renewals);
     write_number(writer, "renewed-ago-ns", entry->renewed_ago.ns);
     write_number(writer, "ttl-ms", lh_floor_ms(entry->ttl));
+    write_number(writer, "revoked", entry->revoked);
 }
 
 // The entries were checked when they came from a peer; they are read twice only to be counted,

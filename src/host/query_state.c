@@ -123,6 +123,7 @@ static struct lh_result describe_held(struct lh_host *host, const struct lh_quer
     result.holder = query->owner.holder;
     result.token = query->owner.token;
     result.renewals = query->owner.renewals;
+    result.revoked = query->owner.revoked;
     result.ttl = query->owner.ttl;
     result.age = query->owner.age;
     result.renewed_ago = query->owner.renewed_ago;

@@ -112,7 +112,7 @@ struct lh_result {
     lh_ballot token;
     uint8_t node; // the owner, 0 unknown
     uint32_t renewals;
-    bool revoked;     // held: it will not be renewed
+    bool revoked;     // held, lost: it will not be renewed
     int64_t until_ns; // td minus received_at; at most 0 grants nothing
     struct lh_duration ttl, free_in, remaining, age, renewed_ago, ends_in;
     struct lh_duration next_owner_min, next_owner_max;

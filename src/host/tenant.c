@@ -308,8 +308,8 @@ void lh_tenant_owner_said(struct lh_host *host, struct lh_request *request,
     const struct lh_lease *lease = lh_machine_find(&host->machine, request->key);
     if (lease != NULL)
         learn_owner(host, lease->id, result, now, effects);
-    bool own = result->status == LH_STATUS_GRANTED || result->status == LH_STATUS_LOST;
-    if (own || (result->status == LH_STATUS_HELD && request->wait.ns == 0))
+    if (result->status == LH_STATUS_GRANTED ||
+        (result->status == LH_STATUS_HELD && request->wait.ns == 0))
         lh_request_answer(host, request, result, effects);
     else
         lh_tenant_acquire(host, request, now, effects);

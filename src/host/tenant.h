@@ -37,14 +37,15 @@ struct lh_tenant {
     struct lh_instant asked_until;
     uint64_t told_hash;                // of that holder
     uint64_t granted_to;               // the one connection that was told of this token; or MANY
-    uint32_t bond_session;             // the connection that the lease is to end with
+    uint32_t bond_session;             // the connection the lease is to end with, if bond_next
     uint32_t bond_next, bond_previous; // the ring of that connection's leases; 0 = not bound
-    bool orphaned;                     // it has ended, and the lease is to be let go
+    bool orphaned;                     // that connection's client has ended: let go when ready
     uint32_t watches;                  // first of them; 0 = nobody watches
     uint32_t watch_query;
     struct lh_instant watch_at;       // when to ask again
     lh_ballot watch_token;            // what the watchers were told
     uint8_t watch_status, watch_node; // .. 0: nothing yet
+    bool watch_revoked;
     struct lh_wheel_timer timer;
 };
 

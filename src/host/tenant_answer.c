@@ -75,7 +75,8 @@ void lh_tenant_answer_lost(struct lh_host *host, uint32_t id, struct lh_request 
     struct lh_result result = {.status = LH_STATUS_LOST,
                                .reason = reason,
                                .name = lh_request_name(request),
-                               .token = request->token};
+                               .token = request->token,
+                               .revoked = reason == LH_REASON_WAS_REVOKED};
     // A holder that may not renew keeps what it has; a stranger has nothing.
     if (id != 0 && reason == LH_REASON_WAS_REVOKED && lh_tenant_holds(host, id, now))
         result.until_ns = lh_tenant_until(host, id, request);

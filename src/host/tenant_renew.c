@@ -206,6 +206,7 @@ bool lh_tenant_revoke(struct lh_host *host, struct lh_request *request, struct l
     if (!tenant->revoked)
         lh_tenant_tell(host, lease->id, LH_EVENT_REVOKED, effects);
     tenant->revoked = true;
+    tenant->watch_at = now;
     refuse_waiting(host, lease->id, now, effects);
     struct lh_result result = {
         .status = LH_STATUS_REVOKED,

@@ -125,9 +125,10 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
     bool known = result->status == LH_STATUS_HELD || result->status == LH_STATUS_FREE;
     // An owner that fell silent still holds what it held; members that differ will agree soon.
     bool same =
-        !known || (tenant->watch_status == result->status &&
-                   (result->token == tenant->watch_token ||
-                    (result->token == LH_BALLOT_NONE && result->node == tenant->watch_node)));
+        !known ||
+        (tenant->watch_status == result->status &&
+         ((result->token == tenant->watch_token && result->revoked == tenant->watch_revoked) ||
+          (result->token == LH_BALLOT_NONE && result->node == tenant->watch_node)));
     bool whole = result->status == LH_STATUS_FREE ||
                  (result->status == LH_STATUS_HELD && result->token != LH_BALLOT_NONE);
     bool nobody_knows = result->status == LH_STATUS_NOQUORUM;
@@ -156,6 +157,7 @@ void lh_watch_result(struct lh_host *host, uint32_t lease, const struct lh_resul
         tenant->watch_status = (uint8_t)result->status;
         tenant->watch_token = result->token;
         tenant->watch_node = result->node;
+        tenant->watch_revoked = result->revoked;
     }
     tenant->watch_at = lh_earlier(tenant->watch_at, lh_after(now, (struct lh_duration){ASK_EVERY}));
     lh_tenant_settle(host, lease);

@@ -3,7 +3,7 @@
 # What users of other lock services report (the numbers are those of the list), as far as get, list and revoke answer it:
 # holder, age, renewals, last renewal, what remains, and when the next owner can come.
 . "$(dirname "$0")/lib.sh"
-plan 53
+plan 57
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=10s; done
@@ -97,14 +97,20 @@ check 'scenario 32: and when last' between "$(field renewed_ago_ms)" 0 3000
 check 'scenario 32: and its age, which is more' between "$(field age_ms)" "$(field renewed_ago_ms)" 60000
 check 'scenario 32: and the holder' eval '[ "$(field holder)" = "$(cli 1 get forgotten --json; field holder)" ] && [ -n "$(field holder)" ]'
 check 'scenario 32: for people too' eval 'exits 0 3 list && prints "^NAME +TOKEN +NODE +LEFT +AGE +RENEWED +HOLDER$" && prints "^forgotten +[0-9]+ +1 +[0-9.]+m?s +[0-9.]+s +[0-9]+x, [0-9.]+m?s ago +.+@.+:[0-9a-f]{16}$"'
-check 'the names in the JSON of list are stable' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\{\"name\":\"forgotten\",\"token\":[0-9]+,\"holder\":\"[^\"]+\",\"node\":1,\"remaining_ms\":[0-9]+,\"age_ms\":[0-9]+,\"renewals\":[0-9]+,\"renewed_ago_ms\":[0-9]+,\"ttl_ms\":3000\}\],\"age_ms\":[0-9]+,\"missing\":\[\]\}$"'
-check 'and of get' eval 'exits 0 2 get forgotten --json && prints "^\{\"status\":\"held\",\"name\":\"forgotten\",\"token\":[0-9]+,\"holder\":\"[^\"]+\",\"node\":1,\"remaining_ms\":[0-9]+,\"age_ms\":[0-9]+,\"renewals\":[0-9]+,\"renewed_ago_ms\":[0-9]+,\"next_owner_min_ms\":[0-9]+,\"next_owner_max_ms\":[0-9]+,\"reason\":null\}$"'
+check 'the names in the JSON of list are stable' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\{\"name\":\"forgotten\",\"token\":[0-9]+,\"holder\":\"[^\"]+\",\"node\":1,\"remaining_ms\":[0-9]+,\"age_ms\":[0-9]+,\"renewals\":[0-9]+,\"renewed_ago_ms\":[0-9]+,\"ttl_ms\":3000,\"revoked\":false\}\],\"age_ms\":[0-9]+,\"missing\":\[\]\}$"'
+check 'and of get' eval 'exits 0 2 get forgotten --json && prints "^\{\"status\":\"held\",\"name\":\"forgotten\",\"token\":[0-9]+,\"holder\":\"[^\"]+\",\"node\":1,\"remaining_ms\":[0-9]+,\"age_ms\":[0-9]+,\"renewals\":[0-9]+,\"renewed_ago_ms\":[0-9]+,\"next_owner_min_ms\":[0-9]+,\"next_owner_max_ms\":[0-9]+,\"revoked\":false,\"reason\":null\}$"'
 check 'scenario 32: revoke says when it ends' eval 'exits 0 3 revoke forgotten && prints "^forgotten  revoked: token [0-9]+ of .+ on node 1 ends within [0-9.]+m?s$"'
 check 'scenario 32: the holder learns of it' ended forgotten 76
 check 'scenario 32: and it is free' eval 'eventually 10 answers free 1 GET forgotten && exits 0 1 get forgotten && prints "^forgotten  free$"'
 check 'scenario 32: list shows it no more' eval 'exits 0 2 list --json --prefix forgotten && prints "^\{\"leases\":\[\],"'
 check 'no lease, said in words' eval 'exits 0 2 list --prefix forgotten && says "no lease is held whose name begins with"'
 
+# --- that a lease is revoked is shown; nobody releases this one ---
+answers granted 1 ACQUIRE barred TTL 10s HOLDER ada
+check 'revoked' exits 0 2 revoke barred
+check 'get tells so' eval 'exits 0 2 get barred && prints "^It was revoked: unless it is released, the next owner can come in " && ! prints "Unless it is renewed"'
+check 'list too' eval 'exits 0 2 list --prefix barred && prints "^barred .* never, revoked +ada"'
+check 'and both in JSON' eval 'exits 0 1 get barred --json && prints "\"revoked\":true" && exits 0 1 list --prefix barred --json && prints "\"revoked\":true"'
 for name in s4 s1 s6 s2 s5 s3; do answers granted $((${name#s} % 3 + 1)) ACQUIRE $name TTL 10s HOLDER ada; done
 check 'list is in the order of the names' eval 'exits 0 2 list --prefix s && [ "$(grep -oE "^s[0-9]" <<<"$out" | tr -d "\n")" = s1s2s3s4s5s6 ]'
 check 'and in JSON' eval 'exits 0 2 list --prefix s --json && [ "$(grep -oE "\"s[0-9]\"" <<<"$out" | tr -d "\n\"")" = s1s2s3s4s5s6 ]'

@@ -3,7 +3,7 @@
 # `leasehold watch`: gain, loss and change of owner, one line each, from any node, through kills and restarts of the daemon
 # that tells them.
 . "$(dirname "$0")/lib.sh"
-plan 59
+plan 61
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=5s max-leases=3000 state-dir="$dir/$n.state"; mkdir "$dir/$n.state"; done
@@ -29,15 +29,15 @@ end() { kill "${pid[$1]}" && { wait "${pid[$1]}" 2>/dev/null; true; }; }
 watch one 1 job
 watch two 2 job --json
 check 'the present state is the first line' tells one 1 '^20..-..-..T..:..:..\....Z  free     job$'
-check 'and in JSON' tells two 1 '^\{"time":"20.*Z","event":"present","name":"job","state":"free","token":null,"holder":null,"node":null,"remaining_ms":null,"previous_token":null,"previous_holder":null,"previous_node":null,"missed":0}$'
+check 'and in JSON' tells two 1 '^\{"time":"20.*Z","event":"present","name":"job","state":"free","token":null,"holder":null,"node":null,"remaining_ms":null,"revoked":null,"previous_token":null,"previous_holder":null,"previous_node":null,"missed":0}$'
 answers granted 1 ACQUIRE job TTL 5s HOLDER ada
 token=${reply[token]}
 check 'gained: token, node, holder' tells one 2 "Z  gained   job  token $token  node 1  ada\$"
-check 'told by another node too' tells two 2 "\"event\":\"gained\",\"name\":\"job\",\"state\":\"held\",\"token\":$token,\"holder\":\"ada\",\"node\":1,\"remaining_ms\":[0-9]+,\"previous_token\":null"
+check 'told by another node too' tells two 2 "\"event\":\"gained\",\"name\":\"job\",\"state\":\"held\",\"token\":$token,\"holder\":\"ada\",\"node\":1,\"remaining_ms\":[0-9]+,\"revoked\":false,\"previous_token\":null"
 check 'a renewal is no change' eval 'renews 1 job $token ada && renews 1 job $token ada'
 check 'released' answers released 2 RELEASE job "$token" ada
 check 'lost: whose it was' tells one 3 "Z  lost     job  token $token  node 1  ada\$"
-check 'told by another node too' tells two 3 "\"event\":\"lost\",\"name\":\"job\",\"state\":\"free\",\"token\":null,\"holder\":null,\"node\":null,\"remaining_ms\":null,\"previous_token\":$token,\"previous_holder\":\"ada\",\"previous_node\":1"
+check 'told by another node too' tells two 3 "\"event\":\"lost\",\"name\":\"job\",\"state\":\"free\",\"token\":null,\"holder\":null,\"node\":null,\"remaining_ms\":null,\"revoked\":null,\"previous_token\":$token,\"previous_holder\":\"ada\",\"previous_node\":1"
 answers granted 1 ACQUIRE job TTL 600ms HOLDER bob
 check 'expiry: gained' tells one 4 'gained   job .* bob$'
 check 'and lost, with nobody saying so' tells one 5 'lost     job .* bob$'
@@ -56,7 +56,9 @@ lines=$(wc -l <"$dir/one.out")
 
 # --- revoke ---
 check 'revoked' exits 0 2 revoke job
-check 'a revoked lease is lost when it ends' tells one $((lines + 1)) 'lost .* next$'
+check 'and told' tells one $((lines + 1)) 'revoked  job .* next$'
+check 'by another node too' eventually 5 grep -q '"event":"revoked","name":"job","state":"held",.*"holder":"next".*"revoked":true,' "$dir/two.out"
+check 'a revoked lease is lost when it ends' tells one $((lines + 2)) 'lost .* next$'
 
 # --- the owner's daemon dies ---
 check 'a lease of node 3' answers granted 3 ACQUIRE dying TTL 2s HOLDER carl

@@ -70,11 +70,11 @@ static void answer(const char *status, int token, int until)
     if (!greeted)
         receive("+OK\r\n", 5);
     greeted = true;
-    int size = snprintf(text, sizeof text,
-                        "%%6\r\n+status\r\n+%s\r\n+token\r\n:%d\r\n+holder\r\n+%s\r\n"
-                        "+ttl-ms\r\n:%d\r\n+until-ns\r\n:%d000000\r\n+reason\r\n+%s\r\n",
-                        status, token, token % 2 == 0 ? "me" : "you", 1000, until * 50,
-                        token % 3 == 0 ? "it was revoked: so" : "so");
+    int size = snprintf(
+        text, sizeof text,
+        "%%7\r\n+status\r\n+%s\r\n+token\r\n:%d\r\n+holder\r\n+%s\r\n"
+        "+ttl-ms\r\n:%d\r\n+until-ns\r\n:%d000000\r\n+revoked\r\n:%d\r\n+reason\r\n+so\r\n",
+        status, token, token % 2 == 0 ? "me" : "you", 1000, until * 50, token % 3 == 0);
     receive(text, (size_t)size);
 }
 

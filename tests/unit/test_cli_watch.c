@@ -14,6 +14,7 @@
 
 static struct lh_watched lease;
 static struct lh_watch_line line;
+static bool revoked;
 
 static void take(unsigned connection, int64_t sequence, const char *state, int token, int node,
                  const char *holder)
@@ -23,8 +24,8 @@ static void take(unsigned connection, int64_t sequence, const char *state, int t
     snprintf(json, sizeof json,
              "{\"seq\":%" PRId64
              ",\"name\":\"x\",\"state\":\"%s\",\"token\":%d,\"holder\":\"%s\",\"node\":%d,"
-             "\"remaining_ms\":70}",
-             sequence, state, token, holder, node);
+             "\"remaining_ms\":70,\"revoked\":%s}",
+             sequence, state, token, holder, node, revoked ? "true" : "false");
     assert_true(lh_watch_message_read(lh_slice_of_string(json), &message));
     assert_string_equal(message.name, "x");
     lh_watch_take(&lease, connection, &message, 5, &line);
@@ -41,7 +42,26 @@ static int begin(void **state)
 {
     (void)state;
     lease = (struct lh_watched){.name = "x"};
+    revoked = false;
     return 0;
+}
+
+static void tells_a_revocation_once(void **state)
+{
+    (void)state;
+    take(1, 1, "held", 7, 2, "ada");
+    revoked = true;
+    take(1, 2, "held", 7, 2, "ada");
+    expect(LH_WATCH_REVOKED, true);
+    take(1, 3, "held", 7, 2, "ada");
+    expect(LH_WATCH_PRESENT, false);
+    take(2, 1, "held", 0, 2, ""); // the owner is silent
+    expect(LH_WATCH_PRESENT, false);
+    assert_true(line.state.revoked);
+    revoked = false;
+    take(2, 2, "held", 9, 2, "ada");
+    expect(LH_WATCH_CHANGED, true);
+    assert_false(line.state.revoked);
 }
 
 static void tells_each_change(void **state)
@@ -153,6 +173,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(tells_each_change, begin),
+        cmocka_unit_test_setup(tells_a_revocation_once, begin),
         cmocka_unit_test_setup(another_connection_tells_what_changed_meanwhile, begin),
         cmocka_unit_test_setup(not_knowing_is_no_change, begin),
         cmocka_unit_test_setup(an_owner_that_says_nothing_still_has_it, begin),

@@ -250,6 +250,9 @@ static void test_revoke_through_any_node(void **state)
                         5000 * LH_NS_PER_MS);
         cluster_call(cluster, holder, "LEASE RENEW x %llu me", token);
         expect_status(cluster, holder, "lost");
+        assert_int_equal(cluster_integer(cluster, holder, "revoked"), 1);
+        cluster_call(cluster, client, "LEASE GET x");
+        assert_int_equal(cluster_integer(cluster, client, "revoked"), 1);
         assert_in_range(cluster_integer(cluster, holder, "until-ns"), 4900 * LH_NS_PER_MS,
                         5000 * LH_NS_PER_MS);
         cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);

@@ -479,7 +479,7 @@ static void renews_and_releases_what_it_was_granted(void **state)
     snprintf(line, sizeof line, "LEASE RENEW a %lld other", (long long)token);
     reply = ask(*state, line);
     assert_status(reply, "lost");
-    assert_keys(reply, "status name until-ns rate-ppm reason");
+    assert_keys(reply, "status name until-ns rate-ppm revoked reason");
     snprintf(line, sizeof line, "LEASE RELEASE a %lld h", (long long)token);
     reply = ask(*state, line);
     assert_keys(reply, "status name token");
@@ -499,7 +499,7 @@ static void the_same_id_is_the_same_request(void **state)
     lone_advance(*state, MAX_TTL_MS);
     reply = ask(*state, "LEASE ACQUIRE a HOLDER h ID 1"); // a late copy is no new request
     assert_status(reply, "lost");
-    assert_keys(reply, "status name until-ns reason");
+    assert_keys(reply, "status name until-ns revoked reason");
     assert_status(ask(*state, "LEASE ACQUIRE a HOLDER g ID 1"), "granted");
     lone_advance(*state, MAX_TTL_MS);
     assert_status(ask(*state, "LEASE ACQUIRE a HOLDER h ID 2"), "granted");
@@ -518,7 +518,8 @@ static void revokes(void **state)
 static void shows_a_lease(void **state)
 {
     static const char keys[] = "status name token holder node remaining-ns age-ns renewals "
-                               "renewed-ago-ns next-owner-min-ns next-owner-max-ns reason";
+                               "renewed-ago-ns next-owner-min-ns next-owner-max-ns revoked "
+                               "reason";
     assert_keys(ask(*state, "LEASE GET a"), keys);
     ask(*state, "LEASE ACQUIRE a HOLDER h TTL 5s");
     lone_advance(*state, 1000);
@@ -527,6 +528,11 @@ static void shows_a_lease(void **state)
     assert_status(reply, "held");
     assert_int_equal(number_of(reply, "age-ns"), LH_NS_PER_S);
     assert_true(number_of(reply, "remaining-ns") <= 4 * LH_NS_PER_S);
+    assert_int_equal(number_of(reply, "revoked"), 0);
+    ask(*state, "LEASE REVOKE a");
+    assert_int_equal(number_of(ask(*state, "LEASE GET a"), "revoked"), 1);
+    reply = lh_resp_child(lh_resp_get(ask(*state, "LEASE LIST"), "leases"), 0);
+    assert_int_equal(number_of(reply, "revoked"), 1);
 }
 
 static void lists_in_pages(void **state)
@@ -548,7 +554,7 @@ static void lists_in_pages(void **state)
         const struct lh_resp_value *leases = lh_resp_get(reply, "leases");
         for (size_t i = 0; i < leases->child_count; i++)
             assert_keys(lh_resp_child(leases, i), "name token holder node remaining-ns age-ns "
-                                                  "renewals renewed-ago-ns ttl-ms");
+                                                  "renewals renewed-ago-ns ttl-ms revoked");
         listed += leases->child_count;
         struct lh_slice next;
         assert_true(lh_resp_as_text(lh_resp_get(reply, "cursor"), &next));
@@ -609,8 +615,9 @@ static void confirms_a_subscription_before_its_first_message(void **state)
     assert_int_equal(lh_resp_child(push, 2)->integer, 1);
     push = read_reply(lone, 0);
     assert_push(push, "message", "lease:a");
-    assert_text(lh_resp_child(push, 2), "{\"seq\":1,\"name\":\"a\",\"state\":\"free\",\"token\":0,"
-                                        "\"holder\":\"\",\"node\":0,\"remaining_ms\":0}");
+    assert_text(lh_resp_child(push, 2),
+                "{\"seq\":1,\"name\":\"a\",\"state\":\"free\",\"token\":0,"
+                "\"holder\":\"\",\"node\":0,\"remaining_ms\":0,\"revoked\":false}");
 }
 
 static void tells_watchers_of_changes_in_order(void **state)

@@ -95,9 +95,16 @@ static void test_what_happens_here_is_told_at_once(void **state)
     int64_t token = cluster_integer(cluster, holder, "token");
     cluster_run(cluster, 10);
     expect_message(cluster, client, 2, "held", token);
+    for (unsigned i = 0; i < 2; i++) { // once
+        cluster_call(cluster, holder, "LEASE REVOKE x");
+        cluster_run(cluster, 400);
+        expect_message(cluster, client, 3, "held", token);
+        assert_non_null(strstr(message(cluster, client, 3), "\"revoked\":true"));
+    }
     cluster_call(cluster, holder, "LEASE RELEASE x %lld me", (long long)token);
     cluster_run(cluster, 10);
-    expect_message(cluster, client, 3, "free", 0);
+    expect_message(cluster, client, 4, "free", 0);
+    assert_non_null(strstr(message(cluster, client, 4), "\"revoked\":false"));
     cluster_close(cluster);
 }
 
