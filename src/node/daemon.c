@@ -14,6 +14,7 @@
 #include "host/driver.h"
 #include "node/clients.h"
 #include "node/events.h"
+#include "node/history.h"
 #include "node/log.h"
 #include "node/notify.h"
 #include "node/record.h"
@@ -230,15 +231,19 @@ static void on_signal(uv_signal_t *handle, int number)
 
 struct load {
     struct daemon *daemon;
-    const char *problem;
+    bool refused;
+    struct lh_error *error;
 };
 
 static void on_pair(void *context, const struct lh_store_pair *pair)
 {
     struct load *load = context;
     const char *problem = lh_driver_load(load->daemon->driver, pair->key, pair->value);
-    if (load->problem == NULL)
-        load->problem = problem;
+    if (problem == NULL || load->refused)
+        return;
+    load->refused = true;
+    lh_history_refuse(load->daemon->config, &load->daemon->keyring, problem, pair->key, pair->value,
+                      load->error);
 }
 
 static bool make_driver(struct daemon *daemon, const char *version, struct lh_error *error)
@@ -298,12 +303,12 @@ static void restore(struct daemon *daemon)
 
 static bool load_store(struct daemon *daemon, struct lh_error *error)
 {
-    struct load load = {.daemon = daemon};
+    struct load load = {.daemon = daemon, .error = error};
     if (!lh_store_open(daemon->config->data_dir, &daemon->store, error) ||
         !lh_store_each(daemon->store, on_pair, &load, error))
         return false;
-    if (load.problem != NULL)
-        return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir, load.problem);
+    if (load.refused)
+        return false;
     restore(daemon);
     struct lh_store_events events = {
         .context = daemon, .persisted = on_persisted, .trouble = on_store_trouble};

@@ -128,6 +128,9 @@ bool lh_address_parse(struct lh_slice text, uint16_t default_port, struct lh_add
         address.is_numeric = true;
     } else if (strspn(address.host, "0123456789.") == host.size_bytes) {
         struct sockaddr_in *socket = (struct sockaddr_in *)&address.socket;
+        if (port.data == NULL && strchr(address.host, '.') == NULL)
+            return refuse(ret_reason,
+                          "it is a port without a host: write HOST:PORT, such as 127.0.0.1:7742");
         if (inet_pton(AF_INET, address.host, &socket->sin_addr) != 1)
             return refuse(ret_reason, "an IPv4 address is four numbers from 0 to 255");
         socket->sin_family = AF_INET;

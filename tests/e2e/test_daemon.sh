@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 78
+plan 82
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -41,6 +41,7 @@ check 'a TTL with a space' mistake "'5 s' is refused" '' max-ttl='5 s'
 check 'a rate error of nothing' mistake "'0%' is refused" '' rate-error=0%
 check 'a switch that is neither' mistake "'yes' is refused" 'on or off' idle-forget=yes
 check 'a client port for the world' mistake '0.0.0.0' 'loopback' client-listen=0.0.0.0:7742
+check 'a port alone' mistake "'7742' is refused" 'such as 127.0.0.1:7742' client-listen=7742
 check 'a mode that is none' mistake "'999' is refused" 'octal' socket-mode=999
 members='1 2' check 'two members' mistake '2 members' '3 to 7'
 members='2 3 4' check 'a node that is no member' mistake 'node 1' 'not among the members'
@@ -112,7 +113,14 @@ check 'the socket is gone' not test -e "$dir/1.sock"
 
 check 'another max-ttl than the directory has is told as such' eval '
     configure 1 max-ttl=3s && { out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? != 0 ]; } &&
-        has "max-ttl differs from that this data directory was used with: change it back"'
+        has "max-ttl differs from that this data directory was used with: change it back" && has "(max-ttl was 2s, is 3s)"'
+starts_not() { # TEXT [KEY=VALUE]...: node 1 does not start with these keys, and says TEXT
+    configure 1 "${@:2}"
+    ! out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1) && has "$1"
+}
+check 'all that differs is told with both values' starts_not '(max-ttl was 2s, is 2500ms; rate-error was 1%, is 0.25%)' max-ttl=2500ms rate-error=0.25%
+check 'a member-epoch, too' starts_not '(member-epoch was 1, is 2; max-ttl was 2s, is 3s)' member-epoch=2 max-ttl=3s
+members='1 2 4' check 'other nodes' starts_not '(the nodes are others, member-epoch is 1 as before)' max-ttl=2s
 
 check 'a state directory that is not there is told at the start' eval '
     configure 1 max-ttl=2s state-dir=/nowhere && start 1 && logged 1 "event=state-not-saveable reason=\"nothing can be saved in /nowhere" && stop 1'

@@ -107,7 +107,8 @@ static void bad_hosts_are_refused(void **state)
     assert_refused("[g::1]", "between the brackets is no IPv6 address");
     assert_refused("10.0.0.256", not_four);
     assert_refused("10.0.1", not_four);
-    assert_refused("10", not_four);
+    assert_refused("10:1", not_four);
+    assert_refused("7742", "it is a port without a host: write HOST:PORT, such as 127.0.0.1:7742");
     assert_refused("a b", not_host);
     assert_refused("a/b", not_host);
     assert_refused("a..b", not_host);
