@@ -116,7 +116,7 @@ int lh_run_code_of_command(const struct lh_run *run)
 void lh_run_begin_acquire(struct lh_run *run)
 {
     run->calling = true;
-    run->told_wait = false;
+    run->waited = (struct lh_waited){.told_holder = false};
     run->hold_until = LH_PAST;
     lh_errand_acquire(&run->call, run->client, run->lease, run->plan->ttl, run->plan->wait,
                       run->plan->patience);
@@ -203,15 +203,6 @@ static void tell_danger(struct lh_run *run)
 }
 
 // Once for each time it is asked for.
-static void tell_wait(struct lh_run *run)
-{
-    char text[LH_WAITED_TEXT_BYTES];
-    if (run->told_wait || lh_session_waited_text(&run->call, text) == NULL)
-        return;
-    run->told_wait = true;
-    lh_run_say(run, "%s", text);
-}
-
 static bool choose_kill_after(struct lh_run *run)
 {
     struct lh_duration ttl = run->lease->ttl;
@@ -271,8 +262,8 @@ static void no_quorum(struct lh_run *run)
 {
     bool keep = run->plan->keep && run->plan->wait.ns == LH_WAIT_FOREVER.ns;
     if (!run->told) {
-        lh_run_say(run, "was not acquired: %s: %s", lh_session_cause(run->call.trouble.reach),
-                   run->call.trouble.error.text);
+        lh_run_say(run, "was not acquired: %s: %s%s", lh_session_cause(run->call.trouble.reach),
+                   run->call.trouble.error.text, keep ? "; trying on" : "");
         lh_session_hint("run", lh_channel_from_environment(run->client), run->call.trouble.reach);
     }
     run->told = keep;
@@ -352,7 +343,8 @@ void lh_run_advance_call(struct lh_run *run)
     enum lh_errand_result result = lh_errand_advance(&run->call);
     if (result == LH_ERRAND_BUSY) {
         tell_danger(run);
-        tell_wait(run);
+        if (lh_session_waited(&run->call, &run->waited))
+            lh_run_say(run, "%s", run->waited.text);
         return;
     }
     run->calling = false;

@@ -10,6 +10,7 @@
 #include "cli/run_loop.h"
 #include "cli/run_pulse.h"
 #include "cli/run_schedule.h"
+#include "cli/session.h"
 
 enum lh_run_phase {
     LH_RUN_ACQUIRING, // no command yet
@@ -41,7 +42,7 @@ struct lh_run {
     bool outlived;                 // it was said that the command outlives the lease
     bool hooked;                   // --on-lost was run by ourselves
     bool told;                     // --keep: it was said that there is no quorum
-    bool told_wait;                // it was said who is waited for
+    struct lh_waited waited;       // what was said of the waiting
     bool told_danger;              // it was said that the lease cannot be renewed at present
     bool asked_to_end;             // by a signal
     struct lh_instant hold_until;  // --min-hold

@@ -265,30 +265,38 @@ static int print_released(const char *command, const struct lh_holding *lease, b
     return lh_output_end(command);
 }
 
-const char *lh_session_waited_text(const struct lh_errand *errand, char ret[LH_WAITED_TEXT_BYTES])
+bool lh_session_waited(const struct lh_errand *errand, struct lh_waited *waited)
 {
     char held[LH_HELD_TEXT_BYTES];
     char left[LH_DURATION_TEXT_BYTES];
-    if (!isatty(STDERR_FILENO) || !lh_errand_waits(errand))
-        return NULL;
-    int used = snprintf(ret, LH_WAITED_TEXT_BYTES, "is waited for: %s",
+    struct lh_instant now = lh_clock_now();
+    if (!isatty(STDERR_FILENO))
+        return false;
+    if (!waited->told_trouble && lh_errand_tries_on(errand)) {
+        waited->told_trouble = true;
+        snprintf(waited->text, sizeof waited->text, "is not acquired yet: %s: %s; trying for %s",
+                 lh_session_cause(errand->trouble.reach), errand->trouble.error.text,
+                 lh_duration_text_up(lh_left(now, errand->give_up_at), left));
+        return true;
+    }
+    if (waited->told_holder || !lh_errand_waits(errand))
+        return false;
+    waited->told_holder = true;
+    int used = snprintf(waited->text, sizeof waited->text, "is waited for: %s",
                         lh_held_text(&errand->answer, held));
     if (lh_before(errand->wait_until, LH_NEVER))
-        snprintf(ret + used, LH_WAITED_TEXT_BYTES - (size_t)used, "; waiting for %s",
-                 lh_duration_text_up(lh_left(lh_clock_now(), errand->wait_until), left));
-    return ret;
+        snprintf(waited->text + used, sizeof waited->text - (size_t)used, "; waiting for %s",
+                 lh_duration_text_up(lh_left(now, errand->wait_until), left));
+    return true;
 }
 
 static enum lh_errand_result finish(const char *command, struct lh_errand *call)
 {
-    char text[LH_WAITED_TEXT_BYTES];
-    bool told = false;
+    struct lh_waited waited = {.told_holder = false};
     enum lh_errand_result result;
     while ((result = lh_errand_advance(call)) == LH_ERRAND_BUSY) {
-        if (!told && lh_session_waited_text(call, text) != NULL) {
-            lh_complain(command, "'%s' %s", call->holding->name, text);
-            told = true;
-        }
+        if (lh_session_waited(call, &waited))
+            lh_complain(command, "'%s' %s", call->holding->name, waited.text);
         struct pollfd wanted = {.fd = lh_errand_fd(call), .events = lh_errand_events(call)};
         lh_channel_poll(&wanted, 1, lh_errand_wake_at(call));
     }

@@ -56,10 +56,13 @@ void lh_session_failure(const char *command, const char *status, const char *nam
 // `from_environment`: the endpoints are those of LEASEHOLD_CONNECT.
 void lh_session_hint(const char *command, bool from_environment, enum lh_reach reach);
 
-// "is waited for: held by ...", for who sees standard error on a terminal; NULL where nothing is to be
-// said: the errand does not wait, or nobody looks.
-#define LH_WAITED_TEXT_BYTES (LH_HELD_TEXT_BYTES + 64)
-const char *lh_session_waited_text(const struct lh_errand *errand, char ret[LH_WAITED_TEXT_BYTES]);
+// What who sees standard error on a terminal is told of an acquisition that takes its time: once that no
+// daemon or no quorum is there yet, and once who is waited for. False: nothing is to be said now.
+struct lh_waited {
+    bool told_trouble, told_holder;
+    char text[LH_HELD_TEXT_BYTES + 64];
+};
+bool lh_session_waited(const struct lh_errand *errand, struct lh_waited *waited);
 
 // Waits for the end of a call, prints what became of it, closes the client and returns the exit
 // code. A lease acquired whose token could not be printed is of no use to anybody: it is released.

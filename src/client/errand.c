@@ -314,6 +314,7 @@ enum lh_errand_move lh_errand_begin(struct lh_errand *errand, struct lh_holding 
         .give_up_at = lh_after(now, plan->patience),
         .endpoint_count = plan->endpoint_count,
         .endpoint = plan->endpoint % plan->endpoint_count,
+        .reached = plan->wait.ns > 0,
         .now = now,
     };
     lh_prng_seed_number(&errand->prng, plan->seed);
@@ -368,4 +369,10 @@ bool lh_errand_waits(const struct lh_errand *errand)
 {
     return errand->verb == LH_ERRAND_ACQUIRE && errand->move != LH_ERRAND_END &&
            !errand->resuming && errand->in_contact && errand->answer.status == LH_ANSWER_HELD;
+}
+
+bool lh_errand_tries_on(const struct lh_errand *errand)
+{
+    return errand->verb == LH_ERRAND_ACQUIRE && errand->move == LH_ERRAND_PAUSE &&
+           errand->failures > 0;
 }

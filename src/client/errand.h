@@ -75,8 +75,8 @@ struct lh_errand {
     struct lh_instant wait_ends;  // when the WAIT of the request in flight ends
     size_t endpoint_count;
     bool resuming;             // acquire: our holder has it at another node; a renewal is in flight
-    bool reached;              // some endpoint was connected to; as long as none was, one round
-                               // of refused connections ends the errand
+    bool reached;              // some endpoint was connected to, or it may wait; else one round of
+                               // refused connections ends the errand
     size_t failures;           // endpoints that failed one after another
     bool owner_gone;           // renew, release: the owner's endpoint hung up, or nobody listens
     bool in_contact;           // acquire: the endpoint has answered, so it may be asked to wait
@@ -105,7 +105,8 @@ struct lh_errand {
 };
 
 // What an errand begins with. `patience` bounds how long it goes on without a quorum, and of a
-// renewal no longer than the lease's deadline; `wait` (acquire) how long to stay in line.
+// renewal no longer than the lease's deadline; `wait` (acquire) how long to stay in line. Who may
+// wait in line waits for a daemon, too.
 struct lh_errand_plan {
     enum lh_errand_verb verb;
     struct lh_duration ttl, wait, patience;
@@ -131,6 +132,8 @@ enum lh_errand_move lh_errand_failed(struct lh_errand *errand, struct lh_instant
 
 // Whether it waits in line for somebody else's lease, which its answer describes.
 bool lh_errand_waits(const struct lh_errand *errand);
+// Whether an acquisition waits for a daemon or a quorum; its trouble describes why.
+bool lh_errand_tries_on(const struct lh_errand *errand);
 
 // The end of a PAUSE has come.
 enum lh_errand_move lh_errand_go_on(struct lh_errand *errand, struct lh_instant now);

@@ -3,7 +3,7 @@
 # What is said on a terminal to who waits in line: whom for, and for how long at most. A pipe gets nothing of it. And
 # what is said to a holder that asks again for what it has, with another TTL.
 . "$(dirname "$0")/lib.sh"
-plan 9
+plan 15
 nets 3
 cluster 3 max-ttl=30s
 start 1 2 3
@@ -42,6 +42,22 @@ check 'and who waits has a place in the line' eventually 10 eval '[ "$(status_of
 lease 1 RELEASE job "$token" ada
 check 'once' eventually 10 eval 'once acquire && once run'
 check 'what is no terminal is told nothing' [ ! -s "$dir/pipe" ]
+
+# --- a daemon that is away ---
+stop 1
+"$leasehold" run away --timeout 30s -- true 2>"$dir/away.pipe" &
+silent=$!
+on_terminal "$dir/away" run away --timeout 30s -- true &
+waiting=$!
+check 'run waits for a daemon, and says so' eventually 10 \
+    said away "^leasehold run: 'away' is not acquired yet: no daemon: unix:$dir/1.sock: cannot connect: [a-zA-Z ]+; trying for [0-9.]+s"
+check 'without a wait it is told at once' within 0 2000 exits 69 1 run away --nonblock -- true
+check 'to acquire as well' within 0 2000 exits 69 1 acquire away
+start 1
+serving 1
+check 'once the daemon is back it goes on' wait $waiting
+check 'to a terminal or not' wait $silent
+check 'where nothing was said of it' [ ! -s "$dir/away.pipe" ]
 
 # --- the same holder again ---
 "$leasehold" acquire again --holder ada --ttl 10s >/dev/null
