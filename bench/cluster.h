@@ -7,7 +7,7 @@
 #include "base/resp_reply.h"
 
 #define BENCH_NODES 3
-#define BENCH_VALUES_MAX 512
+#define BENCH_VALUES_MAX 2048
 
 struct bench_cluster {
     struct bench_node {

@@ -1,9 +1,9 @@
 #!/bin/bash
 # run-tests: timeout 300
-# Clients that nobody here wrote: redis-cli, hiredis and ioredis, over the Unix socket and TCP, in both versions of
+# Clients that nobody here wrote: redis-cli, hiredis, ioredis and redis-py, over the Unix socket and TCP, in both versions of
 # the protocol.
 . "$(dirname "$0")/lib.sh"
-plan 27
+plan 32
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=3s client-listen=127.0.0.1:7742; done
@@ -47,4 +47,28 @@ if node -e 'require("ioredis")' 2>/dev/null; then
     done
 else
     for ((i = 0; i < 11; i++)); do skip ioredis 'it is not installed: build/node'; done
+fi
+
+# --- redis-py: the example for who does not write C ---
+# hold_py WHO NODE: runs it in the background.
+hold_py() {
+    /usr/bin/python3 "$root/examples/hold.py" "$dir/$2.sock" script >"$dir/$1.log" 2>&1 &
+    pid[$1]=$!
+}
+acts() { grep -q '^acting under token' "$dir/$1.log"; }
+renewed() { lease 1 GET script && [ "${reply[renewals]:-0}" -ge "$1" ]; }
+acted_under() { grep -o '[0-9]*$' "$dir/$1.log" | sort -un; }
+if /usr/bin/python3 -c 'import redis' 2>/dev/null; then
+    hold_py first 1
+    check 'redis-py: one holds' eventually 10 acts first
+    hold_py second 2
+    check 'beyond its TTL' eventually 15 renewed 2
+    check 'while another waits' not acts second
+    signal first TERM
+    check 'and has it at once when the first lets go' eventually 2 acts second
+    signal second TERM
+    wait "${pid[first]}" "${pid[second]}"
+    check 'under a greater token' [ "$(acted_under first)" -lt "$(acted_under second)" ]
+else
+    for ((i = 0; i < 5; i++)); do skip redis-py 'python3-redis is not installed'; done
 fi
