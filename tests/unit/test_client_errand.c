@@ -299,7 +299,7 @@ static void test_endpoints_of_the_environment(void **state)
 static void test_nothing_listening(void **state)
 {
     (void)state;
-    static const struct lh_duration waits[] = {{0}, LH_WAIT_FOREVER};
+    const struct lh_duration waits[] = {{0}, LH_WAIT_FOREVER};
     for (unsigned i = 0; i < 2; i++) {
         struct lh_duration patience = waits[i].ns > 0 ? lh_ms(300) : lh_ms(60000);
         struct lh_channel *client = open_client("/tmp/lh-there-is-no-such-socket");
