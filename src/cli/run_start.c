@@ -76,7 +76,9 @@ static _Noreturn void become(char **argv, const struct lh_holding *lease,
         export_pulse(pulse_fd);
     execvp(argv[0], argv);
     int failure = errno;
-    lh_complain("run", "cannot execute '%s': %s", argv[0], strerror(failure));
+    bool for_shell = argv[1] == NULL && strpbrk(argv[0], " &|;<>$") != NULL;
+    lh_complain("run", "cannot execute '%s': %s%s", argv[0], strerror(failure),
+                for_shell ? "; it is run without a shell: for one, write -- sh -c 'LINE'" : "");
     fflush(stderr);
     _exit(failure == ENOENT ? LH_EXIT_NOT_FOUND : LH_EXIT_NOT_EXECUTABLE);
 }

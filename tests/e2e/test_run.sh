@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 88
+plan 90
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=15s; done
@@ -17,6 +17,8 @@ check 'the exit code is passed through' exits 3 1 run job --ttl 2s -- sh -c 'exi
 check 'the lease is released at once' answers free 1 GET job
 check 'a signal is 128 + its number' exits 143 1 run job --ttl 2s -- sh -c 'kill -TERM $$'
 check 'no such command: 127' exits 127 1 run job --ttl 2s -- /nowhere
+check 'which is told' says "cannot execute '/nowhere': No such file or directory"
+check 'a line for a shell is told how to get one' eval 'exits 127 1 run job --ttl 2s -- "a && b" && says "write -- sh -c"'
 check 'not executable: 126' exits 126 1 run job --ttl 2s -- "$dir/keyring"
 check 'it was released all the same' answers free 1 GET job
 check 'the environment tells name, token, TTL and holder' eval '
