@@ -98,13 +98,14 @@ void lh_session_failure(const char *command, const char *status, const char *nam
     static const struct lh_answer nobody = {.token = 0};
     if (holder == NULL)
         holder = &nobody;
+    bool knows = holder->token > 0 || holder->status == LH_ANSWER_LOST;
     lh_json_print(command,
                   json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "status", status, "name",
                             text_or_null(name), "token", number_or_null(holder->token), "holder",
                             text_or_null(holder->holder), "node", number_or_null(holder->node),
                             "free_in_ms", number_or_null(lh_ceil_ms(holder->free_in_ns)), "revoked",
-                            holder->token > 0 ? json_boolean(holder->revoked) : json_null(),
-                            "reason", text_or_null(reason)));
+                            knows ? json_boolean(holder->revoked) : json_null(), "reason",
+                            text_or_null(reason)));
 }
 
 const char *lh_session_cause(enum lh_reach reach)
@@ -175,11 +176,11 @@ static int lease_failed(const char *command, const struct lh_errand *call,
             lh_session_failure(command, "held", name, answer, answer->reason);
         return LH_EXIT_NOT_ACQUIRED;
     case LH_ERRAND_LOST:
-        fprintf(stderr, "leasehold %s: '%s' is not held under token %" PRId64 " by '%s'%s%s\n",
-                command, name, call->holding->token, call->holding->holder,
-                answer->reason[0] != '\0' ? ": " : "", answer->reason);
+        fprintf(stderr, "leasehold %s: '%s' %s under token %" PRId64 " by '%s'%s%s\n", command,
+                name, answer->revoked ? "is not renewed" : "is not held", call->holding->token,
+                call->holding->holder, answer->reason[0] != '\0' ? ": " : "", answer->reason);
         if (json)
-            lh_session_failure(command, "lost", name, NULL, answer->reason);
+            lh_session_failure(command, "lost", name, answer, answer->reason);
         return LH_EXIT_LOST;
     case LH_ERRAND_REFUSED: return refused(command, name, call->trouble.error.text, json);
     default: return no_quorum(command, call->client, &call->trouble, name, json);

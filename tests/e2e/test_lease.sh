@@ -2,7 +2,7 @@
 # run-tests: timeout 300
 # The everyday of a lease on three nodes: any node takes any command, and all of them tell the same.
 . "$(dirname "$0")/lib.sh"
-plan 42
+plan 45
 nets 3
 cluster 3 max-ttl=3s
 check 'three new nodes serve at once, without a quarantine' within 0 4000 eval 'start 1 2 3 && serving 1 2 3'
@@ -77,3 +77,10 @@ for n in 1 2; do
     check 'why, and until when' says 'held by me (token [0-9]*, node 1), free in at most [0-9.]*m\?s: it was revoked'
 done
 check 'with --wait it has it when that has ended' within 0 9000 exits 0 2 acquire again --ttl 1s --holder me --wait 9s
+
+# --- what the holder of a revoked lease is told ---
+acquires 1 barred TTL 3s HOLDER me && exits 0 2 revoke barred
+token=${reply[token]}
+check 'it cannot renew, and is told why' eval 'exits 76 2 renew barred --token $token --holder me && says "is not renewed under token $token by .me.: it was revoked"'
+check 'in JSON too' eval 'exits 76 1 renew barred --token $token --holder me --json && grep -q "\"status\":\"lost\".*\"revoked\":true" <<<"$out"'
+check 'which is another thing than not having it' eval 'exits 76 1 renew barred --token $((token + 1)) --holder me --json && says "is not held under" && grep -q "\"revoked\":false" <<<"$out"'
