@@ -12,8 +12,8 @@
 static json_t *lease_json(const struct lh_resp_value *reply, const char *name,
                           const struct lh_answer *answer)
 {
-    static const char *const of_the_owner[] = {"token",    "remaining_ms",   "age_ms",
-                                               "renewals", "renewed_ago_ms", "revoked"};
+    static const char *const of_the_owner[] = {
+        "token", "ttl_ms", "remaining_ms", "age_ms", "renewals", "renewed_ago_ms", "revoked"};
     if (answer->status == LH_ANSWER_FREE)
         return json_pack("{s:s, s:s}", "status", "free", "name", name);
     json_t *json = lh_reply_json(reply);

@@ -25,8 +25,8 @@ enum {
 
 #define HAS_LEASE (HAS_NAME | HAS_TOKEN | HAS_HOLDER | HAS_NODE)
 #define HAS_VIEW                                                                                   \
-    (HAS_LEASE | HAS_REMAINING | HAS_AGE | HAS_RENEWALS | HAS_RENEWED_AGO | HAS_NEXT_OWNER |       \
-     HAS_REVOKED | HAS_REASON)
+    (HAS_LEASE | HAS_TTL | HAS_REMAINING | HAS_AGE | HAS_RENEWALS | HAS_RENEWED_AGO |              \
+     HAS_NEXT_OWNER | HAS_REVOKED | HAS_REASON)
 
 static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
 {

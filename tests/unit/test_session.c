@@ -517,9 +517,10 @@ static void revokes(void **state)
 
 static void shows_a_lease(void **state)
 {
-    static const char keys[] = "status name token holder node remaining-ns age-ns renewals "
-                               "renewed-ago-ns next-owner-min-ns next-owner-max-ns revoked "
-                               "reason";
+    static const char keys[] =
+        "status name token holder node ttl-ms remaining-ns age-ns "
+        "renewals renewed-ago-ns next-owner-min-ns next-owner-max-ns revoked "
+        "reason";
     assert_keys(ask(*state, "LEASE GET a"), keys);
     ask(*state, "LEASE ACQUIRE a HOLDER h TTL 5s");
     lone_advance(*state, 1000);
