@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "node/history.h"
 #include "node/state.h"
 #include "os/keyring.h"
 
@@ -21,22 +22,23 @@ struct findings {
     struct lh_error state_dir, record; // empty where the configuration names none
 };
 
-static void look_at_keyring(const char *path, struct findings *findings)
+static bool look_at_keyring(const char *path, struct lh_keyring *ret_keyring,
+                            struct findings *findings)
 {
-    struct lh_keyring keyring;
     struct lh_error warning = {""};
-    if (!lh_keyring_load(path, &keyring, &warning, &findings->keyring)) {
+    if (!lh_keyring_load(path, ret_keyring, &warning, &findings->keyring)) {
         findings->good = false;
-        return;
+        return false;
     }
-    lh_error_set(&findings->keyring, "%s, %zu key%s%s%s", path, keyring.key_count,
-                 keyring.key_count == 1 ? "" : "s", warning.text[0] != '\0' ? "; " : "",
+    lh_error_set(&findings->keyring, "%s, %zu key%s%s%s", path, ret_keyring->key_count,
+                 ret_keyring->key_count == 1 ? "" : "s", warning.text[0] != '\0' ? "; " : "",
                  warning.text);
-    lh_keyring_wipe(&keyring);
+    return true;
 }
 
-// `directory`, which is to be for `path`. One that the unit makes may be missing.
-static void look_at_directory(const char *path, const char *directory, bool made_by_unit,
+// `directory`, which is to be for `path`. One that the unit makes may be missing. True if it is there
+// and good.
+static bool look_at_directory(const char *path, const char *directory, bool made_by_unit,
                               struct findings *findings, struct lh_error *ret_line)
 {
     struct stat status;
@@ -45,7 +47,7 @@ static void look_at_directory(const char *path, const char *directory, bool made
     if (!found && errno == ENOENT && made_by_unit) {
         lh_error_set(ret_line, "%s; there is no %s: leaseholdd.service makes it, or make it", path,
                      directory);
-        return;
+        return false;
     }
     if (found && !S_ISDIR(status.st_mode))
         wrong = "not a directory";
@@ -55,6 +57,17 @@ static void look_at_directory(const char *path, const char *directory, bool made
     lh_error_set(ret_line, "%s%s%s%s%s", path, wrong != NULL ? "; " : "",
                  wrong != NULL ? directory : "", wrong != NULL ? ": " : "",
                  wrong != NULL ? wrong : "");
+    return wrong == NULL;
+}
+
+static void look_at_history(const struct lh_node_config *config, const struct lh_keyring *keyring,
+                            struct findings *findings)
+{
+    struct lh_error reason;
+    if (!lh_history_look(config, keyring, &reason))
+        findings->good = false;
+    if (reason.text[0] != '\0')
+        lh_error_set(&findings->data_dir, "%s; %s", config->data_dir, reason.text);
 }
 
 // A daemon starts without one, and says the same.
@@ -71,8 +84,9 @@ static void look(const struct lh_node_config *config, struct findings *ret_findi
 {
     char socket[LH_CONFIG_PATH_BYTES], record[LH_CONFIG_PATH_BYTES];
     struct stat status;
+    struct lh_keyring keyring;
     *ret_findings = (struct findings){.good = true};
-    look_at_keyring(config->keyring, ret_findings);
+    const bool has_keyring = look_at_keyring(config->keyring, &keyring, ret_findings);
     memcpy(socket, config->socket, sizeof socket);
     look_at_directory(config->socket, dirname(socket), true, ret_findings, &ret_findings->socket);
     if (lstat(config->socket, &status) == 0 && !S_ISSOCK(status.st_mode)) {
@@ -80,8 +94,11 @@ static void look(const struct lh_node_config *config, struct findings *ret_findi
         lh_error_set(&ret_findings->socket,
                      "%s exists and is not a socket: remove it, or name another", config->socket);
     }
-    look_at_directory(config->data_dir, config->data_dir, true, ret_findings,
-                      &ret_findings->data_dir);
+    if (look_at_directory(config->data_dir, config->data_dir, true, ret_findings,
+                          &ret_findings->data_dir) &&
+        has_keyring)
+        look_at_history(config, &keyring, ret_findings);
+    lh_keyring_wipe(&keyring);
     if (config->clean_restart && config->state_dir[0] != '\0')
         look_at_state_dir(config, &ret_findings->state_dir);
     memcpy(record, config->record, sizeof record);

@@ -232,40 +232,33 @@ static void on_signal(uv_signal_t *handle, int number)
 struct load {
     struct daemon *daemon;
     bool refused;
-    struct lh_error *error;
+    struct lh_error reason;
 };
 
 static void on_pair(void *context, const struct lh_store_pair *pair)
 {
     struct load *load = context;
-    const char *problem = lh_driver_load(load->daemon->driver, pair->key, pair->value);
+    const struct daemon *daemon = load->daemon;
+    const char *problem = lh_driver_load(daemon->driver, pair->key, pair->value);
     if (problem == NULL || load->refused)
         return;
+    const struct lh_host_config identity = lh_history_identity(daemon->config, &daemon->keyring);
     load->refused = true;
-    lh_history_refuse(load->daemon->config, &load->daemon->keyring, problem, pair->key, pair->value,
-                      load->error);
+    lh_history_explain(&identity, problem, pair->key, pair->value, &load->reason);
 }
 
 static bool make_driver(struct daemon *daemon, const char *version, struct lh_error *error)
 {
     const struct lh_node_config *config = daemon->config;
-    struct lh_host_config host = {
-        .node = (uint8_t)config->node,
-        .member_count = (uint8_t)config->member_count,
-        .member_epoch = config->member_epoch,
-        .timing = config->timing,
-        .max_leases = config->max_leases,
-        .max_clients = config->max_clients,
-        .idle_forget = config->idle_forget,
-        .one_round_renewal = config->one_round_renewal,
-        .quarantine_ceiling = config->quarantine_ceiling,
-        .hash_name = hash_name,
-        .hash_context = &daemon->keyring,
-        .version = lh_slice_of_string(version),
-    };
-    for (size_t i = 0; i < config->member_count; i++)
-        host.members[i] = (uint8_t)config->members[i].node;
-    memcpy(host.cluster_id, daemon->keyring.cluster_id, sizeof host.cluster_id);
+    struct lh_host_config host = lh_history_identity(config, &daemon->keyring);
+    host.max_leases = config->max_leases;
+    host.max_clients = config->max_clients;
+    host.idle_forget = config->idle_forget;
+    host.one_round_renewal = config->one_round_renewal;
+    host.quarantine_ceiling = config->quarantine_ceiling;
+    host.hash_name = hash_name;
+    host.hash_context = &daemon->keyring;
+    host.version = lh_slice_of_string(version);
     if (getrandom(host.entropy, sizeof host.entropy, 0) != sizeof host.entropy)
         return lh_error_set(error, "no randomness from the kernel: %s", strerror(errno));
     struct lh_world world = {
@@ -303,12 +296,12 @@ static void restore(struct daemon *daemon)
 
 static bool load_store(struct daemon *daemon, struct lh_error *error)
 {
-    struct load load = {.daemon = daemon, .error = error};
+    struct load load = {.daemon = daemon};
     if (!lh_store_open(daemon->config->data_dir, &daemon->store, error) ||
         !lh_store_each(daemon->store, on_pair, &load, error))
         return false;
     if (load.refused)
-        return false;
+        return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir, load.reason.text);
     restore(daemon);
     struct lh_store_events events = {
         .context = daemon, .persisted = on_persisted, .trouble = on_store_trouble};

@@ -1,13 +1,15 @@
-// Why a data directory is refused, in values: see history.h.
+// The stored identity against the configured one: see history.h.
 #include "node/history.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "host/identity.h"
+#include "node/store_look.h"
 
 #define DURATION_BYTES 24
 
@@ -39,43 +41,88 @@ static void duration(uint32_t ms, char out[DURATION_BYTES])
         snprintf(out, DURATION_BYTES, "%" PRIu32 "ms", ms);
 }
 
-static void compare(const struct lh_node_config *config, const struct lh_identity_record *record,
+static void compare(const struct lh_host_config *identity, const struct lh_identity_record *record,
                     struct list *list)
 {
-    const uint32_t max_ttl_ms = (uint32_t)lh_floor_ms(config->timing.max_ttl);
-    uint8_t members[LH_MEMBERS_MAX];
-    for (size_t i = 0; i < config->member_count; i++)
-        members[i] = (uint8_t)config->members[i].node;
-    if (record->member_epoch != config->member_epoch)
+    const uint32_t max_ttl_ms = (uint32_t)lh_floor_ms(identity->timing.max_ttl);
+    if (record->member_epoch != identity->member_epoch)
         add(list, "member-epoch was %" PRIu32 ", is %" PRIu32, record->member_epoch,
-            config->member_epoch);
-    else if (record->members_tag != lh_peers_tag(members, (unsigned)config->member_count))
+            identity->member_epoch);
+    else if (record->members_tag != lh_peers_tag(identity->members, identity->member_count))
         add(list, "the nodes are others, member-epoch is %" PRIu32 " as before",
-            config->member_epoch);
+            identity->member_epoch);
     if (record->max_ttl_ms != max_ttl_ms) {
         char was[DURATION_BYTES], is[DURATION_BYTES];
         duration(record->max_ttl_ms, was);
         duration(max_ttl_ms, is);
         add(list, "max-ttl was %s, is %s", was, is);
     }
-    if (record->rate_ppm != config->timing.rate_ppm)
+    if (record->rate_ppm != identity->timing.rate_ppm)
         add(list, "rate-error was %g%%, is %g%%", record->rate_ppm / 1e4,
-            config->timing.rate_ppm / 1e4);
+            identity->timing.rate_ppm / 1e4);
 }
 
-bool lh_history_refuse(const struct lh_node_config *config, const struct lh_keyring *keyring,
-                       const char *problem, struct lh_slice key, struct lh_slice value,
-                       struct lh_error *error)
+struct lh_host_config lh_history_identity(const struct lh_node_config *config,
+                                          const struct lh_keyring *keyring)
+{
+    struct lh_host_config identity = {.node = (uint8_t)config->node,
+                                      .member_count = (uint8_t)config->member_count,
+                                      .member_epoch = config->member_epoch,
+                                      .timing = config->timing};
+    for (size_t i = 0; i < config->member_count; i++)
+        identity.members[i] = (uint8_t)config->members[i].node;
+    memcpy(identity.cluster_id, keyring->cluster_id, sizeof identity.cluster_id);
+    return identity;
+}
+
+void lh_history_explain(const struct lh_host_config *identity, const char *problem,
+                        struct lh_slice key, struct lh_slice value, struct lh_error *ret_reason)
 {
     struct lh_identity_record record;
     struct list list = {.size = 0};
     if (lh_slice_equal(key, LH_SLICE("I")) && lh_identity_decode(value, &record) &&
-        memcmp(record.cluster_id, keyring->cluster_id, sizeof record.cluster_id) == 0) {
-        if (record.node != config->node)
-            add(&list, "it was used by node %u, and node is %u", record.node, config->node);
+        memcmp(record.cluster_id, identity->cluster_id, sizeof record.cluster_id) == 0) {
+        if (record.node != identity->node)
+            add(&list, "node was %u, is %u", record.node, identity->node);
         else
-            compare(config, &record, &list);
+            compare(identity, &record, &list);
     }
-    return lh_error_set(error, "data-dir = %s: %s%s%s%s", config->data_dir, problem,
-                        list.size > 0 ? " (" : "", list.text, list.size > 0 ? ")" : "");
+    lh_error_set(ret_reason, "%s%s%s%s", problem, list.size > 0 ? " (" : "", list.text,
+                 list.size > 0 ? ")" : "");
+}
+
+struct look {
+    const struct lh_host_config *identity;
+    struct lh_host *host;
+    bool refused;
+    struct lh_error *reason;
+};
+
+static void on_pair(void *context, const struct lh_store_pair *pair)
+{
+    struct look *look = context;
+    const char *problem = lh_host_load(look->host, pair->key, pair->value);
+    if (problem == NULL || look->refused)
+        return;
+    look->refused = true;
+    lh_history_explain(look->identity, problem, pair->key, pair->value, look->reason);
+}
+
+bool lh_history_look(const struct lh_node_config *config, const struct lh_keyring *keyring,
+                     struct lh_error *ret_reason)
+{
+    struct lh_host_config identity = lh_history_identity(config, keyring);
+    identity.max_leases = identity.max_clients = 1; // it is never started
+    identity.entropy[0] = 1;
+    ret_reason->text[0] = '\0';
+    void *memory = calloc(1, lh_host_size(&identity));
+    if (memory == NULL) {
+        lh_error_set(ret_reason, "data.mdb was not looked into: out of memory");
+        return true;
+    }
+    struct look look = {
+        .identity = &identity, .host = lh_host_init(memory, &identity), .reason = ret_reason};
+    const enum lh_store_look result = lh_store_look(config->data_dir, on_pair, &look, ret_reason);
+    free(memory);
+    return result != LH_STORE_LOOK_REFUSED && !look.refused;
 }

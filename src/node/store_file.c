@@ -333,22 +333,18 @@ static void path_of(const char *directory, char *ret_path, size_t capacity)
     snprintf(ret_path, capacity, "%s/data.mdb", directory);
 }
 
-bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
-                        struct lh_error *error)
+bool lh_store_file_open_copy(const char *directory, const char *path,
+                             struct lh_store_file *ret_file, struct lh_error *error)
 {
-    char path[sizeof(ret_file->directory) + 32];
     struct stat status;
     struct lh_store_file file = {0};
     if (sodium_init() < 0)
         return lh_error_set(error, "libsodium cannot be initialised");
-    if (strlen(directory) >= sizeof(file.directory))
-        return lh_error_set(error, "data directory %s: the path is longer than %zu bytes",
-                            directory, sizeof(file.directory) - 1);
+    LH_ASSERT(strlen(directory) < sizeof(file.directory));
     memcpy(file.directory, directory, strlen(directory) + 1);
-    path_of(directory, path, sizeof(path));
     int code = 0;
     if (stat(path, &status) != 0)
-        code = errno == ENOENT ? make_new(directory, path) : errno;
+        code = errno;
     else if (status.st_size == 0) // LMDB would take it for a new one
         code = LH_STORE_DAMAGED;
     else
@@ -363,6 +359,24 @@ bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
     }
     *ret_file = file;
     return true;
+}
+
+bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
+                        struct lh_error *error)
+{
+    char path[sizeof(ret_file->directory) + 32];
+    if (strlen(directory) >= sizeof(ret_file->directory))
+        return lh_error_set(error, "data directory %s: the path is longer than %zu bytes",
+                            directory, sizeof(ret_file->directory) - 1);
+    path_of(directory, path, sizeof(path));
+    if (access(path, F_OK) != 0) {
+        int code = errno;
+        if (code == ENOENT)
+            code = make_new(directory, path);
+        if (code != 0)
+            return lh_store_file_explain(directory, code, error);
+    }
+    return lh_store_file_open_copy(directory, path, ret_file, error);
 }
 
 void lh_store_file_close(struct lh_store_file *file)

@@ -47,6 +47,10 @@ struct lh_store_file {
 // remedy.
 bool lh_store_file_open(const char *directory, struct lh_store_file *ret_file,
                         struct lh_error *error);
+
+// The same of a copy of that file at `path`, which is there; errors name the directory.
+bool lh_store_file_open_copy(const char *directory, const char *path,
+                             struct lh_store_file *ret_file, struct lh_error *error);
 void lh_store_file_close(struct lh_store_file *file);
 
 // Calls `each` for every pair, in the order of keys. The slices are valid during the call only.

@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 82
+plan 90
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -121,6 +121,19 @@ starts_not() { # TEXT [KEY=VALUE]...: node 1 does not start with these keys, and
 check 'all that differs is told with both values' starts_not '(max-ttl was 2s, is 2500ms; rate-error was 1%, is 0.25%)' max-ttl=2500ms rate-error=0.25%
 check 'a member-epoch, too' starts_not '(member-epoch was 1, is 2; max-ttl was 2s, is 3s)' member-epoch=2 max-ttl=3s
 members='1 2 4' check 'other nodes' starts_not '(the nodes are others, member-epoch is 1 as before)' max-ttl=2s
+
+# --- --config-test looks into the directory ---
+check 'another max-ttl is told beforehand, too' eval '
+    tests max-ttl=3s && [ $code = 64 ] && has "NOT OK" && has "$dir/1.data; max-ttl differs" && has "(max-ttl was 2s, is 3s)"'
+check 'another rate-error' eval 'tests max-ttl=2s rate-error=2%; [ $code = 64 ] && has "(rate-error was 1%, is 2%)"'
+check 'a member-epoch' eval 'tests max-ttl=2s member-epoch=2; [ $code = 64 ] && has "(member-epoch was 1, is 2)"'
+check 'the directory of another node' eval '
+    tests max-ttl=2s data-dir="$dir/2.data"; [ $code = 64 ] && has "belongs to another node" && has "(node was 2, is 1)"'
+check 'also while a daemon runs there' eval 'out=$("$leaseholdd" --config "$dir/2.conf" --max-ttl 3s --config-test 2>&1); [ $? = 64 ] && has "(max-ttl was 2s, is 3s)"'
+check 'which is no mistake in itself' eval 'out=$("$leaseholdd" --config "$dir/2.conf" --config-test 2>&1) && [[ $out == OK:* ]]'
+check 'nor disturbed by it' eval 'listens 2 && [ "$(ls "$dir/2.data")" = "data.mdb
+lock" ]'
+check 'what the directory was used with is good' eval 'tests max-ttl=2s && [ $code = 0 ]'
 
 check 'a state directory that is not there is told at the start' eval '
     configure 1 max-ttl=2s state-dir=/nowhere && start 1 && logged 1 "event=state-not-saveable reason=\"nothing can be saved in /nowhere" && stop 1'

@@ -3,7 +3,7 @@
 # Data directories that are wiped, copied, swapped, shared, damaged, full or read-only: whatever a person or a script
 # does to them, no node forgets a promise without a quarantine, and each message names the cause and the remedy.
 . "$(dirname "$0")/../e2e/lib.sh"
-plan 50
+plan 52
 nets 4
 cluster 3
 for n in 1 2 3; do configure $n record="$dir/$n.record"; done
@@ -132,6 +132,12 @@ printf 'garbage' | dd of="$dir/3.data/data.mdb" bs=1 seek=4100 conv=notrunc 2>/d
 dd if=/dev/urandom of="$dir/3.data/data.mdb" bs=1024 seek=4 count=200 conv=notrunc 2>/dev/null
 check 'a damaged directory is refused' refuses 3 'damaged'
 check 'with the remedy' grep -q 'replacement' "$dir/3.err"
+foretold() { # TEXT: --config-test of node 3 says so, too
+    local out
+    out=$("$leaseholdd" --config "$dir/3.conf" --config-test 2>&1)
+    [ $? = 64 ] && [[ $out == "NOT OK"*"$1"* ]]
+}
+check 'which --config-test says beforehand' foretold 'data.mdb is damaged'
 cp "$dir/3.good/data.mdb" "$dir/3.data/data.mdb"
 for page in 0 4096; do # the last page that each of LMDB's meta pages names
     printf '\x7f' | dd of="$dir/3.data/data.mdb" bs=1 seek=$((page + 142)) conv=notrunc 2>/dev/null
@@ -141,6 +147,7 @@ rm -rf "$dir/3.data"
 mkdir "$dir/3.data"
 : >"$dir/3.data/data.mdb"
 check 'so is an empty file' refuses 3 "$dir/3.data"
+check 'beforehand, too' foretold 'data.mdb is damaged'
 rm -rf "$dir/3.data"
 mv "$dir/3.good" "$dir/3.data"
 start 3

@@ -5,6 +5,7 @@
 // fail commits.
 // run-tests: timeout 300
 #include "node/store.h"
+#include "node/store_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -496,6 +498,87 @@ static void a_missing_parent_or_a_file_is_refused(void **state)
     assert_not_opened(fixture, "Not a directory");
 }
 
+// --- a look from outside ---
+
+static void mount_small(struct fixture *fixture, const char *options)
+{
+    if (mount("none", fixture->root, "tmpfs", 0, options) != 0)
+        skip();
+}
+
+enum { LOOKED_PAIRS = 1000, LOOKS = 10 };
+
+static void commit_some(struct lh_store_file *file, unsigned first, unsigned count)
+{
+    static uint8_t records[LOOKED_PAIRS * LH_STORE_RECORD_MAX];
+    char key[8], value[400];
+    size_t size = 0;
+    memset(value, 'v', sizeof(value));
+    value[sizeof(value) - 1] = '\0';
+    for (unsigned i = first; i < first + count; i++) {
+        snprintf(key, sizeof(key), "k%03u", i);
+        const struct lh_store_pair one = pair(key, value);
+        size += lh_store_record(records + size, &one);
+    }
+    if (lh_store_file_commit(file, records, size) != 0)
+        _exit(1);
+}
+
+// The child that writes without end, and tells when it began.
+static void write_without_end(const char *directory, int told)
+{
+    struct lh_store_file file = {0};
+    struct lh_error error;
+    unsigned n = 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!lh_store_file_open(directory, &file, &error))
+        _exit(1);
+    commit_some(&file, 0, LOOKED_PAIRS);
+    if (write(told, "x", 1) != 1)
+        _exit(1);
+    for (;; n += 7)
+        commit_some(&file, n % LOOKED_PAIRS, 1);
+}
+
+static void count_one(void *context, const struct lh_store_pair *one)
+{
+    (void)one;
+    ++*(unsigned *)context;
+}
+
+static void a_look_at_what_is_being_written_finds_nothing_damaged(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stat before, after;
+    unsigned refused = 0, count = 0;
+    int ends[2];
+    char byte = 0;
+    mount_small(fixture, "size=16m"); // in memory, where many commits fit into a look
+    assert_int_equal(lh_store_look(fixture->directory, count_one, &count, &fixture->error),
+                     LH_STORE_LOOK_NEW);
+    assert_int_equal(mkdir(fixture->directory, 0700), 0);
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        write_without_end(fixture->directory, ends[1]);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    for (unsigned i = 0; i < LOOKS; i++)
+        refused += lh_store_look(fixture->directory, count_one, &count, &fixture->error) ==
+                   LH_STORE_LOOK_REFUSED;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    assert_int_equal(refused, 0);
+    count = 0;
+    assert_int_equal(stat(fixture->directory, &before), 0);
+    assert_int_equal(lh_store_look(fixture->directory, count_one, &count, &fixture->error),
+                     LH_STORE_LOOK_READ);
+    assert_int_equal(count, LOOKED_PAIRS);
+    assert_int_equal(stat(fixture->directory, &after), 0);
+    assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim)); // nothing made
+}
+
 // --- damage ---
 
 enum { FLIPS = 80 };
@@ -667,12 +750,6 @@ static void a_half_made_file_is_made_anew(void **state)
 
 // Mounts a small file system over the root; false, with the case skipped, where that is not
 // allowed.
-static void mount_small(struct fixture *fixture, const char *options)
-{
-    if (mount("none", fixture->root, "tmpfs", 0, options) != 0)
-        skip();
-}
-
 // Takes all the room there is; returns the file that holds it.
 static void fill_up(const struct fixture *fixture, char *ret_path, size_t capacity)
 {
@@ -771,6 +848,7 @@ int main(void)
         CASE(a_second_store_is_refused_by_pid),
         CASE(the_lock_of_a_killed_process_is_gone),
         CASE(a_missing_parent_or_a_file_is_refused),
+        MOUNTED(a_look_at_what_is_being_written_finds_nothing_damaged),
         CASE(flipped_bits_are_noticed_or_harmless),
         CASE(a_flipped_meta_page_leads_to_no_earlier_pairs),
         CASE(a_lack_of_memory_sends_nobody_to_the_disk),
