@@ -105,6 +105,12 @@ static void look(const struct lh_node_config *config, struct findings *ret_findi
     if (config->record[0] != '\0')
         look_at_directory(config->record, dirname(record), false, ret_findings,
                           &ret_findings->record);
+    if (config->record[0] != '\0' && stat(config->record, &status) == 0 &&
+        !S_ISREG(status.st_mode)) {
+        ret_findings->good = false;
+        lh_error_set(&ret_findings->record, "%s is not a regular file: name another",
+                     config->record);
+    }
 }
 
 // For people, rounded up to a millisecond.

@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 90
+plan 91
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -80,6 +80,7 @@ check 'a state directory that is not there is a warning' eval '
     tests state-dir=/nowhere && [ $code = 0 ] && has OK "warning: nothing can be saved in /nowhere: No such file"'
 check 'so is a file in its place' eval 'tests state-dir="$dir/keyring" && [ $code = 0 ] && has "keyring: Not a directory"'
 check 'a directory of the recording that nobody makes' mistake 'NOT OK' '/nowhere: No such file' record=/nowhere/record
+check 'a recording into what is no file' mistake 'NOT OK' "$dir is not a regular file: name another" record="$dir"
 check 'a member in the way of an option' mistake 'member: there is no such key' 'in a section [node N]' member=4=127.0.0.1:9
 check 'a mistyped command' eval '! out=$("$leaseholdd" setmembers 2>&1) && has set-members'
 check '-h and -V' eval '"$leaseholdd" -h | grep -q config-test && [ "$("$leaseholdd" -V)" = "$("$leaseholdd" --version)" ]'
