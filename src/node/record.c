@@ -9,10 +9,19 @@
 #include "node/log.h"
 #include "os/file.h"
 
+static const char start[] = "{\"node\":"; // of each line
+
+// Empty, or begun by a daemon. Whatever else a mistake names, the keyring say, is not added to.
+static bool is_recording(int file)
+{
+    char bytes[sizeof start - 1];
+    const ssize_t size = pread(file, bytes, sizeof bytes, 0);
+    return size >= 0 && memcmp(bytes, start, (size_t)size) == 0;
+}
+
 // Cuts off the line that a killed daemon had begun: what it was to tell never left the node.
 static void cut_off_unfinished(int file)
 {
-    static const char start[] = "{\"node\":";
     char bytes[LH_RECORDER_LINE_MAX];
     const off_t end = lseek(file, 0, SEEK_END);
     const off_t from = end > (off_t)sizeof bytes ? end - (off_t)sizeof bytes : 0;
@@ -37,6 +46,10 @@ bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
     const int file = lh_file_open(path, O_RDWR | O_CREAT | O_APPEND, &reason);
     if (file < 0)
         return lh_error_set(error, "cannot open record = %s: %s; name another file", path, reason);
+    if (!is_recording(file)) {
+        close(file);
+        return lh_error_set(error, "record = %s is no recording: name another file", path);
+    }
     cut_off_unfinished(file);
     record->file = fdopen(file, "a");
     if (record->file != NULL)

@@ -13,7 +13,7 @@
 
 #define LINE "{\"node\":1,\"n\":1,\"at\":2,\"event\":\"serving\"}\n"
 
-// The file had `before`; the daemon starts and records one event.
+// The file had `before`; the daemon starts and records one event, or refuses to.
 static void expect(const char *before, const char *after)
 {
     const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
@@ -26,9 +26,13 @@ static void expect(const char *before, const char *after)
     assert_non_null(file);
     fputs(before, file);
     fclose(file);
-    assert_true(lh_record_open(&record, path, 1, &error));
-    lh_record_event(&record, (struct lh_instant){2}, &(struct lh_event){.kind = LH_EVENT_SERVING});
-    lh_record_close(&record);
+    if (lh_record_open(&record, path, 1, &error)) {
+        lh_record_event(&record, (struct lh_instant){2},
+                        &(struct lh_event){.kind = LH_EVENT_SERVING});
+        lh_record_close(&record);
+    } else {
+        assert_non_null(strstr(error.text, "is no recording: name another file"));
+    }
     file = fopen(path, "r");
     assert_non_null(file);
     found[fread(found, 1, sizeof found - 1, file)] = '\0';
@@ -61,8 +65,14 @@ static void the_line_that_a_killed_daemon_had_begun_goes(void **state)
 static void what_is_no_line_of_ours_stays(void **state)
 {
     (void)state;
-    expect("a secret", "a secret" LINE);
     expect(LINE "{ }", LINE "{ }" LINE);
+}
+
+static void what_is_no_recording_is_refused(void **state)
+{
+    (void)state;
+    expect("a secret", "a secret");
+    expect("{\"nodes\"", "{\"nodes\"");
 }
 
 int main(void)
@@ -71,6 +81,7 @@ int main(void)
         cmocka_unit_test(whole_lines_stay),
         cmocka_unit_test(the_line_that_a_killed_daemon_had_begun_goes),
         cmocka_unit_test(what_is_no_line_of_ours_stays),
+        cmocka_unit_test(what_is_no_recording_is_refused),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }
