@@ -1200,6 +1200,21 @@ const char *cluster_error(struct cluster *cluster, unsigned client)
     return text;
 }
 
+unsigned long long cluster_token(struct cluster *cluster, unsigned client)
+{
+    return (unsigned long long)cluster_integer(cluster, client, "token");
+}
+
+void cluster_expect(struct cluster *cluster, unsigned client, const char *status,
+                    const char *reason)
+{
+    if (strcmp(cluster_status(cluster, client), status) != 0 ||
+        (reason != NULL && strstr(cluster_text(cluster, client, "reason"), reason) == NULL))
+        fail_msg("client %u: '%s' (%s%s), not '%s' (%s)", client, cluster_status(cluster, client),
+                 cluster_text(cluster, client, "reason"), cluster_error(cluster, client), status,
+                 reason != NULL ? reason : "any");
+}
+
 int64_t cluster_push_integer(const char *payload, const char *key)
 {
     char quoted[64];

@@ -248,7 +248,11 @@ const struct lh_resp_value *cluster_await(struct cluster *cluster, unsigned clie
 // Of the last reply of `client`: "" or -1 if it has no such key.
 const char *cluster_text(struct cluster *cluster, unsigned client, const char *key);
 int64_t cluster_integer(struct cluster *cluster, unsigned client, const char *key);
+unsigned long long cluster_token(struct cluster *cluster, unsigned client);
 const char *cluster_status(struct cluster *cluster, unsigned client);
+// Fails unless it has this status and, if not NULL, these words in its reason.
+void cluster_expect(struct cluster *cluster, unsigned client, const char *status,
+                    const char *reason);
 const char *cluster_error(struct cluster *cluster, unsigned client);
 const struct lh_resp_value *cluster_reply(struct cluster *cluster, unsigned index);
 // The number after "key": in the payload of a message, or -1.

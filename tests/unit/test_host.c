@@ -12,25 +12,13 @@
 
 #include <cmocka.h>
 
-static void expect(struct cluster *cluster, unsigned client, const char *status)
-{
-    if (strcmp(cluster_status(cluster, client), status) != 0)
-        fail_msg("client %u: '%s' (%s%s), not '%s'", client, cluster_status(cluster, client),
-                 cluster_text(cluster, client, "reason"), cluster_error(cluster, client), status);
-}
-
-static unsigned long long token_of(struct cluster *cluster, unsigned client)
-{
-    return (unsigned long long)cluster_integer(cluster, client, "token");
-}
-
 // Takes its turns until it is granted.
 static void acquire(struct cluster *cluster, unsigned client, const char *request)
 {
     do
         cluster_call(cluster, client, "%s", request);
     while (strcmp(cluster_status(cluster, client), "turn") == 0);
-    expect(cluster, client, "granted");
+    cluster_expect(cluster, client, "granted", NULL);
 }
 
 static void test_a_new_cluster_grants(void **state)
@@ -43,7 +31,7 @@ static void test_a_new_cluster_grants(void **state)
         assert_true(cluster_run_until_serving(cluster, nodes == 1 ? 11000 : 1000));
         unsigned client = cluster_connect(cluster, nodes - 1);
         cluster_call(cluster, client, "LEASE ACQUIRE backup HOLDER me");
-        expect(cluster, client, "granted");
+        cluster_expect(cluster, client, "granted", NULL);
         cluster_close(cluster);
     }
 }
@@ -100,8 +88,8 @@ static void test_cut_off_owner_on_clocks_apart(void **state)
             acquire(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s WAIT 5s");
             cluster_run(cluster, 300);
             cluster_call(cluster, holder, "LEASE RENEW x %llu me TTL 1s",
-                         token_of(cluster, holder));
-            expect(cluster, holder, "granted");
+                         cluster_token(cluster, holder));
+            cluster_expect(cluster, holder, "granted", NULL);
             cluster_isolate(cluster, 0, true);
             acquire(cluster, other, "LEASE ACQUIRE x HOLDER you TTL 500ms WAIT 9s");
             cluster_isolate(cluster, 0, false);
@@ -119,7 +107,7 @@ static void test_stopped_owner_goes_on(void **state)
         struct cluster *cluster = open_apart((uint64_t)stop_ms, 50);
         unsigned holder = connect_apart(cluster, 0, 0), other = connect_apart(cluster, 1, 0);
         acquire(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s");
-        unsigned long long token = token_of(cluster, holder);
+        unsigned long long token = cluster_token(cluster, holder);
         cluster_run(cluster, 500);
         cluster_command(cluster, holder, "LEASE RENEW x %llu me TTL 1s", token);
         cluster_stop(cluster, 0);
@@ -130,7 +118,7 @@ static void test_stopped_owner_goes_on(void **state)
         cluster_await(cluster, other, 5000);
         while (strcmp(cluster_status(cluster, other), "turn") == 0)
             cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you TTL 1s WAIT 10s");
-        expect(cluster, other, "granted");
+        cluster_expect(cluster, other, "granted", NULL);
         cluster_close(cluster);
     }
 }
@@ -143,16 +131,16 @@ static void test_owner_restarts_under_its_client(void **state)
         struct cluster *cluster = open_apart(seed, 50);
         unsigned holder = connect_apart(cluster, 0, 100000);
         acquire(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s");
-        unsigned long long token = token_of(cluster, holder);
+        unsigned long long token = cluster_token(cluster, holder);
         cluster->clients[holder].kept = true; // it believes on
         cluster_crash(cluster, 0, 0);
         assert_true(cluster_start(cluster, 0));
         cluster_run(cluster, 20);
         unsigned again = cluster_connect(cluster, 0);
         cluster_call(cluster, again, "LEASE RENEW x %llu me TTL 1s", token);
-        expect(cluster, again, "lost");
+        cluster_expect(cluster, again, "lost", NULL);
         acquire(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s WAIT 9s");
-        assert_true(token_of(cluster, again) > token);
+        assert_true(cluster_token(cluster, again) > token);
         cluster_close(cluster);
     }
 }
@@ -181,8 +169,8 @@ static void test_contention_on_a_bad_network(void **state)
             // At worst the Accepts of a round that came to nothing block for one exclusion, twice
             // in a row.
             assert_in_range(cluster->true_ns - began, 0, 8 * LH_NS_PER_S);
-            cluster_call(cluster, client, "LEASE RELEASE x %llu h%u", token_of(cluster, client),
-                         round % 8);
+            cluster_call(cluster, client, "LEASE RELEASE x %llu h%u",
+                         cluster_token(cluster, client), round % 8);
         }
         assert_true(cluster->grants >= grants + 24);
         cluster_close(cluster);
@@ -235,7 +223,7 @@ static void test_asymmetric_links(void **state)
             cluster_await(cluster, clients[i], 3000);
             acquire(cluster, clients[i], "LEASE ACQUIRE x HOLDER last TTL 200ms WAIT 9s");
             cluster_call(cluster, clients[i], "LEASE RELEASE x %llu last",
-                         token_of(cluster, clients[i]));
+                         cluster_token(cluster, clients[i]));
         }
         cluster_close(cluster);
     }
@@ -252,7 +240,7 @@ static void test_runs_repeat(void **state)
         cluster->loss_ppm = cluster->duplicate_ppm = cluster->late_ppm = 200000;
         unsigned client = cluster_connect(cluster, 1);
         acquire(cluster, client, "LEASE ACQUIRE x TTL 500ms TIMEOUT 20s");
-        tokens[i] = token_of(cluster, client);
+        tokens[i] = cluster_token(cluster, client);
         cluster_run(cluster, 5000);
         datagrams[i] = cluster->datagrams;
         bytes[i] = cluster->datagram_bytes;

@@ -31,20 +31,13 @@ static struct cluster *open_cluster(unsigned nodes)
     return cluster;
 }
 
-static void expect(struct cluster *cluster, unsigned client, const char *status)
-{
-    if (strcmp(cluster_status(cluster, client), status) != 0)
-        fail_msg("client %u: '%s' (%s%s), not '%s'", client, cluster_status(cluster, client),
-                 cluster_text(cluster, client, "reason"), cluster_error(cluster, client), status);
-}
-
 static uint64_t acquire_at(struct cluster *cluster, unsigned process)
 {
     unsigned client = cluster_connect(cluster, process);
     cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER p%u TTL 2s WAIT 20s", process);
     while (strcmp(cluster_status(cluster, client), "turn") == 0)
         cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER p%u TTL 2s WAIT 20s", process);
-    expect(cluster, client, "granted");
+    cluster_expect(cluster, client, "granted", NULL);
     uint64_t token = (uint64_t)cluster_integer(cluster, client, "token");
     cluster_disconnect(cluster, client);
     return token;
@@ -237,7 +230,7 @@ static void test_too_few_to_know_wait(void **state)
             assert_int_equal(lh_host_generation(cluster_host(cluster, i)), 0);
         unsigned client = cluster_connect(cluster, 0);
         cluster_call(cluster, client, "LEASE ACQUIRE x TIMEOUT 100ms");
-        expect(cluster, client, "noquorum");
+        cluster_expect(cluster, client, "noquorum", NULL);
         assert_string_equal(cluster_text(cluster, client, "reason"),
                             "this node is not admitted yet: it waits for answers of other members");
         assert_true(cluster_start(cluster, needed - 1));
@@ -344,7 +337,7 @@ static void test_quarantine_by_what_was_promised(void **state)
     assert_true(cluster_run_until_serving(cluster, 1000));
     unsigned client = cluster_connect(cluster, 0);
     cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER me TTL 400ms");
-    expect(cluster, client, "granted");
+    cluster_expect(cluster, client, "granted", NULL);
     cluster_crash(cluster, 1, 0);
     assert_true(stored(cluster, 1).ceiling.ns >= 400 * LH_NS_PER_MS);
     assert_true(stored(cluster, 1).ceiling.ns < 600 * LH_NS_PER_MS);
@@ -364,22 +357,22 @@ static void test_answers_wait_for_the_ceiling(void **state)
         cluster_stall_disk(cluster, i, true);
     unsigned client = cluster_connect(cluster, 0);
     cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER me TTL 1s TIMEOUT 500ms");
-    expect(cluster, client, "noquorum");
+    cluster_expect(cluster, client, "noquorum", NULL);
     for (unsigned i = 0; i < 3; i++)
         cluster_stall_disk(cluster, i, false);
     cluster_run(cluster, 100);
     cluster_call(cluster, client, "LEASE ACQUIRE y HOLDER me TTL 1s TIMEOUT 500ms");
-    expect(cluster, client, "granted");
+    cluster_expect(cluster, client, "granted", NULL);
     unsigned long long token = (unsigned long long)cluster_integer(cluster, client, "token");
     for (unsigned i = 0; i < 3; i++)
         cluster_stall_disk(cluster, i, true);
     for (unsigned i = 0; i < 5; i++) { // no more than was promised before: no write in the way
         cluster_call(cluster, client, "LEASE RENEW y %llu me TTL 1s", token);
-        expect(cluster, client, "granted");
+        cluster_expect(cluster, client, "granted", NULL);
         cluster_run(cluster, 500);
     }
     cluster_call(cluster, client, "LEASE RENEW y %llu me TTL 2s TIMEOUT 100ms", token);
-    expect(cluster, client, "noquorum");
+    cluster_expect(cluster, client, "noquorum", NULL);
     cluster_close(cluster);
 }
 
@@ -400,12 +393,12 @@ static void test_a_stalled_disk_loses_no_lease(void **state)
     for (unsigned i = 0; i < 10; i++) {
         cluster_run(cluster, 500);
         cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 1s", token);
-        expect(cluster, client, "granted");
+        cluster_expect(cluster, client, "granted", NULL);
         acquire_at(cluster, 1 + i % 2);
         cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER me TTL 1s WAIT 5s");
         while (strcmp(cluster_status(cluster, client), "turn") == 0)
             cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER me TTL 1s WAIT 5s");
-        expect(cluster, client, "granted");
+        cluster_expect(cluster, client, "granted", NULL);
         token = (unsigned long long)cluster_integer(cluster, client, "token");
     }
     cluster_close(cluster);
@@ -718,17 +711,17 @@ static void test_the_edge_of_the_reservation(void **state)
     cluster_host(cluster, 0)->machine.counter = edge - 3;
     for (unsigned i = 0; i < 3; i++) {
         cluster_call(cluster, client, "LEASE ACQUIRE a%u HOLDER me TIMEOUT 200ms TTL 50ms", i);
-        expect(cluster, client, "granted");
+        cluster_expect(cluster, client, "granted", NULL);
     }
     cluster_call(cluster, client, "LEASE ACQUIRE b HOLDER me TIMEOUT 200ms TTL 50ms");
-    expect(cluster, client, "noquorum");
+    cluster_expect(cluster, client, "noquorum", NULL);
     cluster_stall_disk(cluster, 0, false);
     cluster_call(cluster, client, "LEASE ACQUIRE c HOLDER me TIMEOUT 200ms TTL 50ms");
-    expect(cluster, client, "noquorum"); // others have reserved no more than before
+    cluster_expect(cluster, client, "noquorum", NULL); // others have reserved no more than before
     cluster_stall_disk(cluster, 1, false);
     cluster_run(cluster, 10);
     cluster_call(cluster, client, "LEASE ACQUIRE d HOLDER me TIMEOUT 200ms TTL 50ms");
-    expect(cluster, client, "granted");
+    cluster_expect(cluster, client, "granted", NULL);
     assert_true(lh_ballot_counter((lh_ballot)cluster_integer(cluster, client, "token")) > edge);
     assert_true(stored(cluster, 0).reservation >= edge + LH_RESERVATION_BLOCK / 2);
     cluster_close(cluster);

@@ -23,15 +23,6 @@ struct trial {
     int64_t silence_ms; // for so long then the owner hears nobody
 };
 
-static void expect(struct cluster *cluster, unsigned client, const char *status, const char *reason)
-{
-    if (strcmp(cluster_status(cluster, client), status) != 0 ||
-        (reason != NULL && strstr(cluster_text(cluster, client, "reason"), reason) == NULL))
-        fail_msg("client %u: '%s' (%s%s), not '%s' (%s)", client, cluster_status(cluster, client),
-                 cluster_text(cluster, client, "reason"), cluster_error(cluster, client), status,
-                 reason != NULL ? reason : "any");
-}
-
 static struct cluster *open_cluster(bool one_round)
 {
     struct cluster_settings settings = cluster_defaults();
@@ -44,16 +35,11 @@ static struct cluster *open_cluster(bool one_round)
     return cluster;
 }
 
-static unsigned long long token_of(struct cluster *cluster, unsigned client)
-{
-    return (unsigned long long)cluster_integer(cluster, client, "token");
-}
-
 static unsigned long long acquire(struct cluster *cluster, unsigned client, const char *more)
 {
     cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER me TTL 5s %s", more);
-    expect(cluster, client, "granted", NULL);
-    return token_of(cluster, client);
+    cluster_expect(cluster, client, "granted", NULL);
+    return cluster_token(cluster, client);
 }
 
 static void run_for_us(struct cluster *cluster, int64_t us)
@@ -75,7 +61,7 @@ static int64_t held_until(struct cluster *cluster)
 static int64_t revoke(struct cluster *cluster, unsigned operator)
 {
     cluster_call(cluster, operator, "LEASE REVOKE x");
-    expect(cluster, operator, "revoked", NULL);
+    cluster_expect(cluster, operator, "revoked", NULL);
     return cluster->true_ns + cluster_integer(cluster, operator, "ends-in-ns");
 }
 
@@ -86,7 +72,7 @@ static void expect_free_as_said(struct cluster *cluster, int64_t bound, int64_t 
 {
     unsigned other = cluster_connect(cluster, 1);
     cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
-    expect(cluster, other, "held", NULL);
+    cluster_expect(cluster, other, "held", NULL);
     assert_int_equal(cluster_integer(cluster, other, "revoked"), 1);
     int64_t free_at = cluster->true_ns + cluster_integer(cluster, other, "free-in-ns");
     assert_in_range(free_at, bound - LH_NS_PER_MS, most + 300 * LH_NS_PER_MS);
@@ -96,7 +82,7 @@ static void expect_free_as_said(struct cluster *cluster, int64_t bound, int64_t 
     while (cluster_step(cluster, free_at + again_ns))
         ;
     cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you");
-    expect(cluster, other, "granted", NULL);
+    cluster_expect(cluster, other, "granted", NULL);
 }
 
 static void try(const struct trial *trial)
@@ -123,7 +109,7 @@ static void try(const struct trial *trial)
     for (unsigned i = 0; i < trial->renewers; i++) {
         assert_non_null(cluster_await(cluster, renewers[i], 300));
         if (strcmp(cluster_status(cluster, renewers[i]), "granted") != 0)
-            expect(cluster, renewers[i], "lost", "it was revoked");
+            cluster_expect(cluster, renewers[i], "lost", "it was revoked");
         assert_true(cluster_integer(cluster, renewers[i], "until-ns") > 0);
         assert_true(sent[i] + cluster_integer(cluster, renewers[i], "until-ns") <= bound);
     }
@@ -131,47 +117,40 @@ static void try(const struct trial *trial)
     assert_in_range(held_until(cluster), cluster->true_ns, bound);
     assert_true(revoke(cluster, operator) <= bound);
     cluster_call(cluster, holder, "LEASE RENEW x %llu me", token);
-    expect(cluster, holder, "lost", "it was revoked");
+    cluster_expect(cluster, holder, "lost", "it was revoked");
     assert_true(cluster_integer(cluster, holder, "until-ns") + cluster->true_ns <= bound);
     expect_free_as_said(cluster, bound, sent[trial->renewers - 1] + 9 * LH_NS_PER_S,
                         3 * trial->silence_ms * LH_NS_PER_MS);
     cluster_close(cluster);
 }
 
+// Of both kinds of renewal, and at each moment of it.
+static void try_each(struct trial trial)
+{
+    for (unsigned one_round = 0; one_round < 2; one_round++)
+        for (trial.pause_us = 0; trial.pause_us < 400; trial.pause_us += STEP_US) {
+            trial.one_round = one_round == 1;
+            try(&trial);
+        }
+}
+
 static void test_a_renewal_is_under_way(void **state)
 {
     (void)state;
-    for (unsigned one_round = 0; one_round < 2; one_round++)
-        for (unsigned at = 0; at < 4; at++)
-            for (int64_t pause_us = 0; pause_us < 400; pause_us += STEP_US)
-                try(&(struct trial){.one_round = one_round == 1,
-                                    .renew_at = {at % 2},
-                                    .renewers = 1,
-                                    .revoke_at = at / 2,
-                                    .pause_us = pause_us});
+    for (unsigned at = 0; at < 4; at++)
+        try_each((struct trial){.renew_at = {at % 2}, .renewers = 1, .revoke_at = at / 2});
 }
 
 static void test_many_renew_at_once(void **state)
 {
     (void)state;
-    for (unsigned one_round = 0; one_round < 2; one_round++)
-        for (int64_t pause_us = 0; pause_us < 400; pause_us += STEP_US)
-            try(&(struct trial){.one_round = one_round == 1,
-                                .renew_at = {0, 0, 2},
-                                .renewers = 3,
-                                .pause_us = pause_us});
+    try_each((struct trial){.renew_at = {0, 0, 2}, .renewers = 3});
 }
 
 static void test_the_owner_hears_nobody_meanwhile(void **state)
 {
     (void)state;
-    for (unsigned one_round = 0; one_round < 2; one_round++)
-        for (int64_t pause_us = 0; pause_us < 400; pause_us += STEP_US)
-            try(&(struct trial){.one_round = one_round == 1,
-                                .renew_at = {0},
-                                .renewers = 1,
-                                .pause_us = pause_us,
-                                .silence_ms = 60});
+    try_each((struct trial){.renew_at = {0}, .renewers = 1, .silence_ms = 60});
 }
 
 // Whoever asked for the renewal has gone: what it left is no longer than was reported, and is let go
@@ -192,7 +171,7 @@ static void test_the_renewer_has_gone(void **state)
             cluster_end_client(cluster, holder);
             cluster_call(cluster, operator, "LEASE REVOKE x");
             if (bound == 0)
-                expect(cluster, operator, "revoked", NULL);
+                cluster_expect(cluster, operator, "revoked", NULL);
             int64_t ends = cluster->true_ns + cluster_integer(cluster, operator, "ends-in-ns");
             cluster_run(cluster, 10);
             if (bound == 0)
@@ -223,7 +202,7 @@ static void test_it_is_handed_over(void **state)
                 run_for_us(cluster, pause_us);
             cluster_command(cluster, holder, "LEASE RELEASE x %llu me", token);
             cluster_await(cluster, waiter, 1000);
-            expect(cluster, waiter, "turn", NULL);
+            cluster_expect(cluster, waiter, "turn", NULL);
             cluster_command(cluster, waiter, "LEASE ACQUIRE x HOLDER you WAIT 20s TTL 5s");
             if (pause_us >= 400) {
                 cluster_await(cluster, operator, 1000);
@@ -231,13 +210,14 @@ static void test_it_is_handed_over(void **state)
                 cluster_command(cluster, operator, "LEASE REVOKE x");
             }
             cluster_await(cluster, waiter, 1000);
-            expect(cluster, waiter, "granted", NULL);
-            unsigned long long next = token_of(cluster, waiter);
+            cluster_expect(cluster, waiter, "granted", NULL);
+            unsigned long long next = cluster_token(cluster, waiter);
             assert_non_null(cluster_await(cluster, operator, 1000));
-            bool his = token_of(cluster, operator) == next;
+            bool his = cluster_token(cluster, operator) == next;
             revoked[his]++;
             cluster_call(cluster, waiter, "LEASE RENEW x %llu you", next);
-            expect(cluster, waiter, his ? "lost" : "granted", his ? "it was revoked" : NULL);
+            cluster_expect(cluster, waiter, his ? "lost" : "granted",
+                           his ? "it was revoked" : NULL);
             cluster_close(cluster);
         }
     }

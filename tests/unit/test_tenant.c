@@ -25,25 +25,11 @@ static struct cluster *open_cluster(unsigned nodes)
     return cluster;
 }
 
-static void expect(struct cluster *cluster, unsigned client, const char *status, const char *reason)
-{
-    if (strcmp(cluster_status(cluster, client), status) != 0 ||
-        (reason != NULL && strstr(cluster_text(cluster, client, "reason"), reason) == NULL))
-        fail_msg("client %u: '%s' (%s%s), not '%s' (%s)", client, cluster_status(cluster, client),
-                 cluster_text(cluster, client, "reason"), cluster_error(cluster, client), status,
-                 reason != NULL ? reason : "any");
-}
-
-static unsigned long long token_of(struct cluster *cluster, unsigned client)
-{
-    return (unsigned long long)cluster_integer(cluster, client, "token");
-}
-
 static unsigned long long acquire(struct cluster *cluster, unsigned client, const char *name)
 {
     cluster_call(cluster, client, "LEASE ACQUIRE %s HOLDER me TTL 5s", name);
-    expect(cluster, client, "granted", NULL);
-    return token_of(cluster, client);
+    cluster_expect(cluster, client, "granted", NULL);
+    return cluster_token(cluster, client);
 }
 
 // --- acquiring ---
@@ -61,7 +47,7 @@ static void test_costs_two_rounds_and_renewal_one(void **state)
         unsigned long long token = acquire(cluster, client, "x");
         assert_int_equal(cluster->clients[client].reply_took, 2 * ROUND_NS + CLIENT_NS);
         cluster_call(cluster, client, "LEASE RENEW x %llu me", token);
-        expect(cluster, client, "granted", NULL);
+        cluster_expect(cluster, client, "granted", NULL);
         assert_int_equal(cluster->clients[client].reply_took,
                          (2 - (int64_t)one_round) * ROUND_NS + CLIENT_NS);
         cluster_close(cluster);
@@ -78,11 +64,11 @@ static void test_same_holder_asks_again(void **state)
     int64_t until = cluster_integer(cluster, first, "until-ns");
     cluster_run(cluster, 1000);
     cluster_call(cluster, second, "LEASE ACQUIRE x HOLDER me TTL 9s");
-    expect(cluster, second, "granted", NULL);
-    assert_int_equal(token_of(cluster, second), token);
+    cluster_expect(cluster, second, "granted", NULL);
+    assert_int_equal(cluster_token(cluster, second), token);
     assert_true(cluster_integer(cluster, second, "until-ns") < until - 990 * LH_NS_PER_MS);
     cluster_call(cluster, second, "LEASE ACQUIRE x HOLDER you");
-    expect(cluster, second, "held", "somebody else holds it");
+    cluster_expect(cluster, second, "held", "somebody else holds it");
     assert_string_equal(cluster_text(cluster, second, "holder"), "me");
     assert_int_equal(cluster_integer(cluster, second, "until-ns"), 0);
     assert_in_range(cluster_integer(cluster, second, "free-in-ns"), 3900 * LH_NS_PER_MS,
@@ -97,17 +83,17 @@ static void test_a_request_id_is_one_request(void **state)
     unsigned first = cluster_connect(cluster, 0);
     unsigned second = cluster_connect(cluster, 0);
     cluster_call(cluster, first, "LEASE ACQUIRE x HOLDER me ID 7 TTL 1s");
-    unsigned long long token = token_of(cluster, first);
+    unsigned long long token = cluster_token(cluster, first);
     cluster_disconnect(cluster, first);
     cluster_call(cluster, second, "LEASE ACQUIRE x HOLDER me ID 7 TTL 1s");
-    expect(cluster, second, "granted", NULL);
-    assert_int_equal(token_of(cluster, second), token);
+    cluster_expect(cluster, second, "granted", NULL);
+    assert_int_equal(cluster_token(cluster, second), token);
     cluster_run(cluster, 1100);
     cluster_call(cluster, second, "LEASE ACQUIRE x HOLDER me ID 7 TTL 1s");
-    expect(cluster, second, "lost", "ended since");
+    cluster_expect(cluster, second, "lost", "ended since");
     cluster_call(cluster, second, "LEASE ACQUIRE x HOLDER me ID 8 TTL 1s");
-    expect(cluster, second, "granted", NULL);
-    assert_true(token_of(cluster, second) > token);
+    cluster_expect(cluster, second, "granted", NULL);
+    assert_true(cluster_token(cluster, second) > token);
     cluster_close(cluster);
 }
 
@@ -126,11 +112,11 @@ static void test_a_retry_meets_its_original(void **state)
     cluster_await(cluster, first, 100);
     cluster_await(cluster, second, 100);
     cluster_await(cluster, third, 100);
-    expect(cluster, first, "granted", NULL);
-    expect(cluster, second, "granted", NULL);
-    expect(cluster, third, "granted", NULL);
-    assert_int_equal(token_of(cluster, first), token_of(cluster, second));
-    assert_int_equal(token_of(cluster, first), token_of(cluster, third));
+    cluster_expect(cluster, first, "granted", NULL);
+    cluster_expect(cluster, second, "granted", NULL);
+    cluster_expect(cluster, third, "granted", NULL);
+    assert_int_equal(cluster_token(cluster, first), cluster_token(cluster, second));
+    assert_int_equal(cluster_token(cluster, first), cluster_token(cluster, third));
     cluster_close(cluster);
 }
 
@@ -142,20 +128,20 @@ static void test_majority_down(void **state)
     unsigned long long token = acquire(cluster, client, "x");
     cluster_isolate(cluster, 0, true);
     cluster_call(cluster, client, "LEASE ACQUIRE y TIMEOUT 300ms");
-    expect(cluster, client, "noquorum", "no majority");
+    cluster_expect(cluster, client, "noquorum", "no majority");
     assert_in_range(cluster->clients[client].reply_took, 300 * LH_NS_PER_MS, 310 * LH_NS_PER_MS);
     cluster_call(cluster, client, "LEASE ACQUIRE y WAIT 30s TIMEOUT 300ms");
-    expect(cluster, client, "noquorum", "no majority");
+    cluster_expect(cluster, client, "noquorum", "no majority");
     assert_in_range(cluster->clients[client].reply_took, 300 * LH_NS_PER_MS, 310 * LH_NS_PER_MS);
     cluster_call(cluster, client, "LEASE RENEW x %llu me TIMEOUT 300ms", token);
-    expect(cluster, client, "noquorum", "no majority");
+    cluster_expect(cluster, client, "noquorum", "no majority");
     assert_in_range(cluster_integer(cluster, client, "until-ns"), 4000 * LH_NS_PER_MS,
                     5000 * LH_NS_PER_MS);
     cluster_call(cluster, client, "LEASE RELEASE x %llu me", token);
-    expect(cluster, client, "released", NULL);
+    cluster_expect(cluster, client, "released", NULL);
     cluster_isolate(cluster, 0, false);
     cluster_call(cluster, client, "LEASE ACQUIRE y TIMEOUT 300ms");
-    expect(cluster, client, "granted", NULL);
+    cluster_expect(cluster, client, "granted", NULL);
     cluster_close(cluster);
 }
 
@@ -182,7 +168,7 @@ static void test_an_impatient_renewal_does_no_harm(void **state)
     for (unsigned i = 0; i < 20; i++) {
         cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 5s TIMEOUT %ums", token, 1 + i);
         cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 5s TIMEOUT 1s", token);
-        expect(cluster, client, "granted", NULL);
+        cluster_expect(cluster, client, "granted", NULL);
         assert_in_range(cluster->clients[client].reply_took, 0, 60 * LH_NS_PER_MS);
     }
     cluster_close(cluster);
@@ -205,7 +191,7 @@ static void test_a_renewer_dies(void **state)
         cluster_disconnect(cluster, client);
         cluster_run(cluster, 5250);
         cluster_call(cluster, other, "LEASE ACQUIRE x TTL 1s");
-        expect(cluster, other, "granted", NULL);
+        cluster_expect(cluster, other, "granted", NULL);
         cluster_close(cluster);
     }
 }
@@ -224,12 +210,12 @@ static void test_released_while_renewing(void **state)
         while (cluster_step(cluster, limit))
             ;
         cluster_call(cluster, client, "LEASE RELEASE x %llu me", token);
-        expect(cluster, client, "released", NULL);
+        cluster_expect(cluster, client, "released", NULL);
         assert_in_range(cluster->clients[client].reply_took, 0, 3 * ROUND_NS);
         cluster_await(cluster, other, 1000);
         cluster_run(cluster, 5);
         cluster_call(cluster, third, "LEASE ACQUIRE x TTL 1s");
-        expect(cluster, third, "granted", NULL);
+        cluster_expect(cluster, third, "granted", NULL);
         cluster_close(cluster);
     }
 }
@@ -249,19 +235,19 @@ static void test_a_release_is_overtaken(void **state)
     cluster_command(cluster, first, "LEASE RELEASE x %llu me", token);
     assert_null(cluster_await(cluster, first, 105)); // the attempt reaches its td
     cluster_call(cluster, second, "LEASE RELEASE x %llu me", token);
-    expect(cluster, second, "released", NULL);
+    cluster_expect(cluster, second, "released", NULL);
     cluster_await(cluster, first, 5);
-    expect(cluster, first, "released", NULL);
+    cluster_expect(cluster, first, "released", NULL);
     cluster_await(cluster, holder, 5);
-    expect(cluster, holder, "lost", NULL);
+    cluster_expect(cluster, holder, "lost", NULL);
     cluster_isolate(cluster, 0, false);
     cluster_run(cluster, 6000);
     unsigned other = cluster_connect(cluster, 0);
     cluster_call(cluster, other, "LEASE ACQUIRE x HOLDER you TTL 5s");
-    expect(cluster, other, "granted", NULL);
-    cluster_call(cluster, other, "LEASE RENEW x %llu you TTL 5s", token_of(cluster, other));
-    expect(cluster, other, "granted", NULL);
-    assert_int_equal(cluster_believed(cluster, "x"), token_of(cluster, other));
+    cluster_expect(cluster, other, "granted", NULL);
+    cluster_call(cluster, other, "LEASE RENEW x %llu you TTL 5s", cluster_token(cluster, other));
+    cluster_expect(cluster, other, "granted", NULL);
+    assert_int_equal(cluster_believed(cluster, "x"), cluster_token(cluster, other));
     cluster_close(cluster);
 }
 
@@ -276,9 +262,9 @@ static void test_a_renewal_is_overtaken(void **state)
     cluster_command(cluster, renewer, "LEASE RENEW x %llu me TTL 5s TIMEOUT 20s", token);
     cluster_run(cluster, 10);
     cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);
-    expect(cluster, holder, "released", NULL);
+    cluster_expect(cluster, holder, "released", NULL);
     cluster_await(cluster, renewer, 5);
-    expect(cluster, renewer, "lost", NULL);
+    cluster_expect(cluster, renewer, "lost", NULL);
     cluster_close(cluster);
 }
 
@@ -288,13 +274,13 @@ static void test_renewed_after_its_end(void **state)
     struct cluster *cluster = open_cluster(3);
     unsigned client = cluster_connect(cluster, 0);
     cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER me TTL 1s");
-    unsigned long long token = token_of(cluster, client);
+    unsigned long long token = cluster_token(cluster, client);
     cluster_run(cluster, 999);
     cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 1s", token);
-    expect(cluster, client, "granted", NULL);
+    cluster_expect(cluster, client, "granted", NULL);
     cluster_run(cluster, 1001);
     cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 1s", token);
-    expect(cluster, client, "lost", "ended before");
+    cluster_expect(cluster, client, "lost", "ended before");
     assert_int_equal(cluster_integer(cluster, client, "until-ns"), 0);
     cluster_close(cluster);
 }
@@ -307,12 +293,12 @@ static void test_shorter_renewal(void **state)
     unsigned client = cluster_connect(cluster, 0);
     unsigned long long token = acquire(cluster, client, "x");
     cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 50ms", token);
-    expect(cluster, client, "granted", NULL);
+    cluster_expect(cluster, client, "granted", NULL);
     assert_true(cluster_integer(cluster, client, "until-ns") > 4900 * LH_NS_PER_MS);
     cluster_run(cluster, 4900);
     cluster_call(cluster, cluster_connect(cluster, 1), "LEASE ACQUIRE x");
     cluster_call(cluster, client, "LEASE RENEW x %llu me TTL 5s", token);
-    expect(cluster, client, "granted", NULL);
+    cluster_expect(cluster, client, "granted", NULL);
     cluster_close(cluster);
 }
 
@@ -324,21 +310,21 @@ static void test_revoked(void **state)
     unsigned waiter = cluster_connect(cluster, 0);
     unsigned long long token = acquire(cluster, holder, "x");
     cluster_call(cluster, waiter, "LEASE REVOKE x");
-    expect(cluster, waiter, "revoked", NULL);
+    cluster_expect(cluster, waiter, "revoked", NULL);
     cluster_call(cluster, waiter, "LEASE REVOKE x");
-    expect(cluster, waiter, "revoked", NULL);
+    cluster_expect(cluster, waiter, "revoked", NULL);
     cluster_call(cluster, holder, "LEASE RENEW x %llu me", token);
-    expect(cluster, holder, "lost", "revoked");
+    cluster_expect(cluster, holder, "lost", "revoked");
     assert_true(cluster_believed(cluster, "x") == token);
     cluster_command(cluster, waiter, "LEASE ACQUIRE x HOLDER you WAIT 20s");
     cluster_await(cluster, waiter, 6000);
-    expect(cluster, waiter, "turn", NULL);
+    cluster_expect(cluster, waiter, "turn", NULL);
     cluster_call(cluster, waiter, "LEASE ACQUIRE x HOLDER you WAIT 20s");
     for (unsigned i = 0; i < 4 && strcmp(cluster_status(cluster, waiter), "turn") == 0; i++)
         cluster_call(cluster, waiter, "LEASE ACQUIRE x HOLDER you WAIT 20s");
-    expect(cluster, waiter, "granted", NULL);
-    cluster_call(cluster, waiter, "LEASE RENEW x %llu you", token_of(cluster, waiter));
-    expect(cluster, waiter, "granted", NULL);
+    cluster_expect(cluster, waiter, "granted", NULL);
+    cluster_call(cluster, waiter, "LEASE RENEW x %llu you", cluster_token(cluster, waiter));
+    cluster_expect(cluster, waiter, "granted", NULL);
     cluster_close(cluster);
 }
 
@@ -351,21 +337,21 @@ static void test_a_revoked_holder_waits_for_the_end(void **state)
         unsigned holder = cluster_connect(cluster, 0);
         unsigned again = cluster_connect(cluster, at);
         cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s ID 1");
-        unsigned long long token = token_of(cluster, holder);
+        unsigned long long token = cluster_token(cluster, holder);
         cluster_call(cluster, holder, "LEASE REVOKE x");
         cluster_call(cluster, holder, "LEASE ACQUIRE x HOLDER me TTL 1s ID 1");
-        expect(cluster, holder, "held", "it was revoked");
+        cluster_expect(cluster, holder, "held", "it was revoked");
         cluster_call(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s ID 2 WAIT 100ms");
-        expect(cluster, again, "held", at == 0 ? "it was revoked" : "not free within WAIT");
+        cluster_expect(cluster, again, "held", at == 0 ? "it was revoked" : "not free within WAIT");
         assert_in_range(cluster->clients[again].reply_took, 100 * LH_NS_PER_MS, 120 * LH_NS_PER_MS);
         assert_true(cluster_believed(cluster, "x") == token);
         cluster_command(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s ID 2 WAIT 5s");
         cluster_await(cluster, again, 2000);
-        expect(cluster, again, "turn", NULL);
+        cluster_expect(cluster, again, "turn", NULL);
         for (unsigned i = 0; i < 4 && strcmp(cluster_status(cluster, again), "turn") == 0; i++)
             cluster_call(cluster, again, "LEASE ACQUIRE x HOLDER me TTL 1s ID 2 WAIT 5s");
-        expect(cluster, again, "granted", NULL);
-        assert_true(token_of(cluster, again) > token);
+        cluster_expect(cluster, again, "granted", NULL);
+        assert_true(cluster_token(cluster, again) > token);
         cluster_close(cluster);
     }
 }
@@ -381,14 +367,14 @@ static void test_wait_and_timeout_end(void **state)
     for (unsigned at = 0; at < 3; at++) {
         unsigned client = cluster_connect(cluster, at);
         cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER you");
-        expect(cluster, client, "held", "somebody else holds it");
+        cluster_expect(cluster, client, "held", "somebody else holds it");
         assert_in_range(cluster->clients[client].reply_took, 0, 4 * ROUND_NS);
         cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER you WAIT 300ms TIMEOUT 10s");
-        expect(cluster, client, "held", "not free within WAIT");
+        cluster_expect(cluster, client, "held", "not free within WAIT");
         assert_in_range(cluster->clients[client].reply_took, 300 * LH_NS_PER_MS,
                         302 * LH_NS_PER_MS);
         cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER you WAIT 300ms TIMEOUT 10ms");
-        expect(cluster, client, "held", "not free within WAIT");
+        cluster_expect(cluster, client, "held", "not free within WAIT");
         cluster_disconnect(cluster, client);
     }
     cluster_close(cluster);
@@ -406,10 +392,10 @@ static void hand_over(unsigned holder_at, unsigned waiter_at)
     int64_t began = cluster->true_ns;
     cluster_command(cluster, holder, "LEASE RELEASE x %llu me", token);
     cluster_await(cluster, waiter, 1000);
-    expect(cluster, waiter, "turn", "your turn");
+    cluster_expect(cluster, waiter, "turn", "your turn");
     assert_int_equal(cluster_integer(cluster, waiter, "until-ns"), 0);
     cluster_call(cluster, waiter, "LEASE ACQUIRE x HOLDER you WAIT 20s TTL 5s");
-    expect(cluster, waiter, "granted", NULL);
+    cluster_expect(cluster, waiter, "granted", NULL);
     int64_t took = cluster->true_ns - began;
     assert_in_range(took, 2 * ROUND_NS + 2 * CLIENT_NS, 5 * ROUND_NS / 2 + 3 * CLIENT_NS);
     assert_true(cluster_integer(cluster, waiter, "until-ns") > 4990 * LH_NS_PER_MS);
@@ -446,10 +432,10 @@ static void test_the_longest_waiting_is_first(void **state)
         int64_t limit = cluster->true_ns + 50 * LH_NS_PER_MS;
         while (cluster->clients[clients[i]].replies == replies && cluster_step(cluster, limit))
             ;
-        expect(cluster, clients[i], "turn", NULL);
+        cluster_expect(cluster, clients[i], "turn", NULL);
         cluster_call(cluster, clients[i], "LEASE ACQUIRE x HOLDER w%u WAIT 60s TTL 5s", i);
-        expect(cluster, clients[i], "granted", NULL);
-        token = token_of(cluster, clients[i]);
+        cluster_expect(cluster, clients[i], "granted", NULL);
+        token = cluster_token(cluster, clients[i]);
         releaser = clients[i];
         snprintf(holders[i], sizeof holders[i], "w%u", i);
         name = holders[i];
@@ -477,14 +463,14 @@ static void test_a_turn_is_not_taken(void **state)
     cluster_run(cluster, 1);
     cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);
     cluster_await(cluster, sleeper, 100);
-    expect(cluster, sleeper, "turn", NULL);
+    cluster_expect(cluster, sleeper, "turn", NULL);
     assert_null(cluster_await(cluster, waiter, 900));
     cluster_await(cluster, waiter, 200);
-    expect(cluster, waiter, "turn", NULL);
+    cluster_expect(cluster, waiter, "turn", NULL);
     cluster_call(cluster, waiter, "LEASE ACQUIRE x HOLDER w WAIT 20s");
-    expect(cluster, waiter, "granted", NULL);
+    cluster_expect(cluster, waiter, "granted", NULL);
     cluster_call(cluster, sleeper, "LEASE ACQUIRE x HOLDER s"); // too late, as anybody else
-    expect(cluster, sleeper, "held", NULL);
+    cluster_expect(cluster, sleeper, "held", NULL);
     cluster_close(cluster);
 }
 
@@ -504,10 +490,10 @@ static void test_clients_close(void **state)
     cluster_run(cluster, 1);
     cluster_call(cluster, holder, "LEASE RELEASE x %llu me", token);
     cluster_await(cluster, queued[1], 100);
-    expect(cluster, queued[1], "turn", NULL);
+    cluster_expect(cluster, queued[1], "turn", NULL);
     cluster_disconnect(cluster, queued[1]); // at its turn
     cluster_await(cluster, queued[2], 1100);
-    expect(cluster, queued[2], "turn", NULL);
+    cluster_expect(cluster, queued[2], "turn", NULL);
     cluster_command(cluster, queued[2], "LEASE ACQUIRE x HOLDER q2 WAIT 20s");
     cluster_run(cluster, 0);
     cluster_disconnect(cluster, queued[2]);
@@ -524,7 +510,7 @@ static void test_clients_close(void **state)
         cluster_call(cluster, next, "LEASE ACQUIRE x HOLDER n TTL 50ms WAIT 20s");
         while (strcmp(cluster_status(cluster, next), "turn") == 0)
             cluster_call(cluster, next, "LEASE ACQUIRE x HOLDER n TTL 50ms WAIT 20s");
-        expect(cluster, next, "granted", NULL);
+        cluster_expect(cluster, next, "granted", NULL);
         bool was_granted =
             cluster->clients[client].replies > 0 || cluster->clients[next].reply_took > LH_NS_PER_S;
         if (!was_granted)
@@ -570,7 +556,7 @@ static void test_an_orphan_is_refused(void **state)
     assert_non_null(cluster_await(cluster, client, 1000));
     if (strcmp(cluster_status(cluster, client), "turn") == 0)
         cluster_call(cluster, client, "LEASE ACQUIRE x HOLDER you TTL 1s WAIT 3s");
-    expect(cluster, client, "granted", NULL);
+    cluster_expect(cluster, client, "granted", NULL);
     cluster_close(cluster);
 }
 
@@ -599,11 +585,11 @@ static void test_two_hundred_waiters(void **state)
         int64_t began = cluster->true_ns;
         cluster_command(cluster, releaser, "LEASE RELEASE x %llu %s", token, name);
         assert_non_null(cluster_await(cluster, clients[i], 1000));
-        expect(cluster, clients[i], "turn", NULL);
+        cluster_expect(cluster, clients[i], "turn", NULL);
         cluster_call(cluster, clients[i], "LEASE ACQUIRE x HOLDER w%u WAIT 100s TTL 5s", i);
-        expect(cluster, clients[i], "granted", NULL);
+        cluster_expect(cluster, clients[i], "granted", NULL);
         assert_in_range(cluster->true_ns - began, 0, 4 * ROUND_NS);
-        token = token_of(cluster, clients[i]);
+        token = cluster_token(cluster, clients[i]);
         releaser = clients[i];
         snprintf(name, sizeof name, "w%u", i);
     }
@@ -644,7 +630,7 @@ static void test_take_over(void **state)
         cluster_await(cluster, waiter, 6000);
     while (strcmp(cluster_status(cluster, waiter), "turn") == 0 &&
            (cluster_command(cluster, waiter, "LEASE ACQUIRE x HOLDER you WAIT 60s TTL 5s"), true));
-    expect(cluster, waiter, "granted", NULL);
+    cluster_expect(cluster, waiter, "granted", NULL);
     int64_t exclusion =
         lh_timing_exclusion((struct lh_timing){lh_ms(10000), 10000}, lh_ms(5000)).ns;
     assert_in_range(cluster->true_ns - granted, exclusion - ROUND_NS,
@@ -664,7 +650,7 @@ static void test_leases_are_full(void **state)
     unsigned client = cluster_connect(cluster, 0);
     for (unsigned i = 0; i < 8; i++) {
         cluster_call(cluster, client, "LEASE ACQUIRE a%u HOLDER me TTL 1s", i);
-        expect(cluster, client, "granted", NULL);
+        cluster_expect(cluster, client, "granted", NULL);
     }
     cluster_call(cluster, client, "LEASE ACQUIRE b TTL 1s");
     assert_string_equal(
