@@ -32,8 +32,8 @@ int64_t lh_ceil_ms(int64_t ns);
 // answer tells. Where it names nobody, the members refuse the name for somebody who does not speak.
 const char *lh_held_text(const struct lh_answer *answer, char ret[LH_HELD_TEXT_BYTES]);
 
-// A table whose columns are as wide as their widest cell on a terminal, but not for one very long name, except the last.
-// Cells are copied, and what a terminal would obey in them is replaced.
+// A table whose columns, except the last, are as wide as their widest cell on a terminal, but not
+// for one very long name. Cells are copied, and what a terminal would obey in them is replaced.
 #define LH_TABLE_COLUMNS_MOST 12
 struct lh_table {
     char **cells;

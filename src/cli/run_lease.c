@@ -202,7 +202,6 @@ static void tell_danger(struct lh_run *run)
                call->trouble.error.text, left);
 }
 
-// Once for each time it is asked for.
 static bool choose_kill_after(struct lh_run *run)
 {
     struct lh_duration ttl = run->lease->ttl;

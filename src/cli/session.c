@@ -2,7 +2,6 @@
 #include "cli/session.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -270,18 +269,18 @@ bool lh_session_waited(const struct lh_errand *errand, struct lh_waited *waited)
 {
     char held[LH_HELD_TEXT_BYTES];
     char left[LH_DURATION_TEXT_BYTES];
-    struct lh_instant now = lh_clock_now();
-    if (!isatty(STDERR_FILENO))
+    bool tries = !waited->told_trouble && lh_errand_tries_on(errand);
+    bool waits = !waited->told_holder && lh_errand_waits(errand);
+    if ((!tries && !waits) || !isatty(STDERR_FILENO))
         return false;
-    if (!waited->told_trouble && lh_errand_tries_on(errand)) {
+    struct lh_instant now = lh_clock_now();
+    if (tries) {
         waited->told_trouble = true;
         snprintf(waited->text, sizeof waited->text, "is not acquired yet: %s: %s; trying for %s",
                  lh_session_cause(errand->trouble.reach), errand->trouble.error.text,
                  lh_duration_text_up(lh_left(now, errand->give_up_at), left));
         return true;
     }
-    if (waited->told_holder || !lh_errand_waits(errand))
-        return false;
     waited->told_holder = true;
     int used = snprintf(waited->text, sizeof waited->text, "is waited for: %s",
                         lh_held_text(&errand->answer, held));
@@ -298,8 +297,7 @@ static enum lh_errand_result finish(const char *command, struct lh_errand *call)
     while ((result = lh_errand_advance(call)) == LH_ERRAND_BUSY) {
         if (lh_session_waited(call, &waited))
             lh_complain(command, "'%s' %s", call->holding->name, waited.text);
-        struct pollfd wanted = {.fd = lh_errand_fd(call), .events = lh_errand_events(call)};
-        lh_channel_poll(&wanted, 1, lh_errand_wake_at(call));
+        lh_errand_await(call);
     }
     return result;
 }

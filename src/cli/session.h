@@ -52,12 +52,12 @@ void lh_session_failure(const char *command, const char *status, const char *nam
                         const struct lh_answer *holder, const char *reason);
 
 // A line on what to do if nothing could be connected to, or the lease's own node is silent; nothing
-// otherwise.
-// `from_environment`: the endpoints are those of LEASEHOLD_CONNECT.
+// otherwise. `from_environment`: the endpoints are those of LEASEHOLD_CONNECT.
 void lh_session_hint(const char *command, bool from_environment, enum lh_reach reach);
 
-// What who sees standard error on a terminal is told of an acquisition that takes its time: once that no
-// daemon or no quorum is there yet, and once who is waited for. False: nothing is to be said now.
+// What who sees standard error on a terminal is told of an acquisition that takes its time: once
+// that no daemon or no quorum is there yet, and once who is waited for. False: nothing is to be said
+// now.
 struct lh_waited {
     bool told_trouble, told_holder;
     char text[LH_HELD_TEXT_BYTES + 64];

@@ -1,6 +1,7 @@
 // What a node answers to the LEASE commands, out of the reply's bytes: a status and the fields that
 // go with it. A field that is missing or of another kind reads as zero or empty, an unknown status
-// as UNKNOWN; texts are without control characters, numbers are checked where they are used. Nothing from the wire trips an assertion.
+// as UNKNOWN; texts are without control characters, numbers are checked where they are used. Nothing
+// from the wire trips an assertion.
 #ifndef LH_CLIENT_ANSWER_H
 #define LH_CLIENT_ANSWER_H
 

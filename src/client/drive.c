@@ -91,12 +91,16 @@ struct lh_instant lh_errand_wake_at(const struct lh_errand *errand)
                                            : lh_channel_wake_at(errand->client);
 }
 
+void lh_errand_await(const struct lh_errand *errand)
+{
+    struct pollfd wanted = {.fd = lh_errand_fd(errand), .events = lh_errand_events(errand)};
+    lh_channel_poll(&wanted, 1, lh_errand_wake_at(errand));
+}
+
 enum lh_errand_result lh_errand_finish(struct lh_errand *errand)
 {
     enum lh_errand_result result;
-    while ((result = lh_errand_advance(errand)) == LH_ERRAND_BUSY) {
-        struct pollfd wanted = {.fd = lh_errand_fd(errand), .events = lh_errand_events(errand)};
-        lh_channel_poll(&wanted, 1, lh_errand_wake_at(errand));
-    }
+    while ((result = lh_errand_advance(errand)) == LH_ERRAND_BUSY)
+        lh_errand_await(errand);
     return result;
 }

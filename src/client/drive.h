@@ -34,6 +34,9 @@ int lh_errand_fd(const struct lh_errand *errand);
 short lh_errand_events(const struct lh_errand *errand);
 struct lh_instant lh_errand_wake_at(const struct lh_errand *errand);
 
+// Waits for that.
+void lh_errand_await(const struct lh_errand *errand);
+
 // Advances and waits until the errand has ended.
 enum lh_errand_result lh_errand_finish(struct lh_errand *errand);
 

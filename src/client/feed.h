@@ -29,9 +29,8 @@ enum lh_feed_event {
 };
 
 // Parses and resolves the endpoints (may block on a name server); connects to nothing yet. NULL as
-// in lh_endpoint_list_find. The names are copied; `silence` is how long a daemon may say nothing, or,
-// before any has said something, all of them together.
-// The caller closes what it gets.
+// in lh_endpoint_list_find. The names are copied; `silence` is how long a daemon may say nothing,
+// or, before any has said something, all of them together. The caller closes what it gets.
 bool lh_feed_open(const char *endpoints, char *const *names, size_t count,
                   struct lh_duration silence, struct lh_feed **ret_feed, struct lh_error *error);
 

@@ -68,8 +68,8 @@ __attribute__((format(printf, 2, 3))) static bool fail_whole(struct draft *draft
                         draft->path == NULL ? "" : ": ", why.text);
 }
 
-// What is nearest may be a flag that is no key: `member` has another form in a file, and `config` is
-// nearest to itself.
+// What is nearest may be a flag that is no key: `member` has another form in a file, and `config`
+// is nearest to itself.
 static bool fail_unknown(struct draft *draft, struct lh_slice name)
 {
     const char *nearest = lh_config_key_nearest(name);

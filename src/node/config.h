@@ -77,10 +77,10 @@ bool lh_config_parse(struct lh_slice text, const char *path, struct lh_node_conf
 void lh_config_write_help(FILE *out);
 
 // --config-test: looks at what the configuration names (the keyring, the directories of the socket
-// and of the data, which are not made, and into the latter), and prints a verdict, what was found, and what the
-// configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities they satisfy.
-// False if a daemon would not start with it; a directory that is only missing is left to the unit,
-// which makes it.
+// and of the data, which are not made, and into the latter), and prints a verdict, what was found,
+// and what the configuration means: members, quorum, D_P, D_A, Q and guard, with the inequalities
+// they satisfy. False if a daemon would not start with it; a directory that is only missing is left
+// to the unit, which makes it.
 bool lh_config_test(FILE *out, const struct lh_node_config *config);
 
 #endif

@@ -36,8 +36,8 @@ static bool look_at_keyring(const char *path, struct lh_keyring *ret_keyring,
     return true;
 }
 
-// `directory`, which is to be for `path`. One that the unit makes may be missing. True if it is there
-// and good.
+// `directory`, which is to be for `path`. One that the unit makes may be missing. True if it is
+// there and good.
 static bool look_at_directory(const char *path, const char *directory, bool made_by_unit,
                               struct findings *findings, struct lh_error *ret_line)
 {
@@ -102,11 +102,10 @@ static void look(const struct lh_node_config *config, struct findings *ret_findi
     if (config->clean_restart && config->state_dir[0] != '\0')
         look_at_state_dir(config, &ret_findings->state_dir);
     memcpy(record, config->record, sizeof record);
-    if (config->record[0] != '\0')
-        look_at_directory(config->record, dirname(record), false, ret_findings,
-                          &ret_findings->record);
-    if (config->record[0] != '\0' && stat(config->record, &status) == 0 &&
-        !S_ISREG(status.st_mode)) {
+    if (config->record[0] == '\0')
+        return;
+    look_at_directory(config->record, dirname(record), false, ret_findings, &ret_findings->record);
+    if (stat(config->record, &status) == 0 && !S_ISREG(status.st_mode)) {
         ret_findings->good = false;
         lh_error_set(&ret_findings->record, "%s is not a regular file: name another",
                      config->record);

@@ -229,24 +229,6 @@ static void on_signal(uv_signal_t *handle, int number)
 
 // --- start ---
 
-struct load {
-    struct daemon *daemon;
-    bool refused;
-    struct lh_error reason;
-};
-
-static void on_pair(void *context, const struct lh_store_pair *pair)
-{
-    struct load *load = context;
-    const struct daemon *daemon = load->daemon;
-    const char *problem = lh_driver_load(daemon->driver, pair->key, pair->value);
-    if (problem == NULL || load->refused)
-        return;
-    const struct lh_host_config identity = lh_history_identity(daemon->config, &daemon->keyring);
-    load->refused = true;
-    lh_history_explain(&identity, problem, pair->key, pair->value, &load->reason);
-}
-
 static bool make_driver(struct daemon *daemon, const char *version, struct lh_error *error)
 {
     const struct lh_node_config *config = daemon->config;
@@ -296,12 +278,14 @@ static void restore(struct daemon *daemon)
 
 static bool load_store(struct daemon *daemon, struct lh_error *error)
 {
-    struct load load = {.daemon = daemon};
+    const struct lh_host_config identity = lh_history_identity(daemon->config, &daemon->keyring);
+    struct lh_history history = {.identity = &identity, .host = lh_driver_host(daemon->driver)};
     if (!lh_store_open(daemon->config->data_dir, &daemon->store, error) ||
-        !lh_store_each(daemon->store, on_pair, &load, error))
+        !lh_store_each(daemon->store, lh_history_load, &history, error))
         return false;
-    if (load.refused)
-        return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir, load.reason.text);
+    if (history.refused)
+        return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir,
+                            history.reason.text);
     restore(daemon);
     struct lh_store_events events = {
         .context = daemon, .persisted = on_persisted, .trouble = on_store_trouble};

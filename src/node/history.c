@@ -75,12 +75,12 @@ struct lh_host_config lh_history_identity(const struct lh_node_config *config,
     return identity;
 }
 
-void lh_history_explain(const struct lh_host_config *identity, const char *problem,
-                        struct lh_slice key, struct lh_slice value, struct lh_error *ret_reason)
+static void explain(const struct lh_host_config *identity, const char *problem,
+                    const struct lh_store_pair *pair, struct lh_error *ret_reason)
 {
     struct lh_identity_record record;
     struct list list = {.size = 0};
-    if (lh_slice_equal(key, LH_SLICE("I")) && lh_identity_decode(value, &record) &&
+    if (lh_slice_equal(pair->key, LH_SLICE("I")) && lh_identity_decode(pair->value, &record) &&
         memcmp(record.cluster_id, identity->cluster_id, sizeof record.cluster_id) == 0) {
         if (record.node != identity->node)
             add(&list, "node was %u, is %u", record.node, identity->node);
@@ -91,21 +91,14 @@ void lh_history_explain(const struct lh_host_config *identity, const char *probl
                  list.size > 0 ? ")" : "");
 }
 
-struct look {
-    const struct lh_host_config *identity;
-    struct lh_host *host;
-    bool refused;
-    struct lh_error *reason;
-};
-
-static void on_pair(void *context, const struct lh_store_pair *pair)
+void lh_history_load(void *context, const struct lh_store_pair *pair)
 {
-    struct look *look = context;
-    const char *problem = lh_host_load(look->host, pair->key, pair->value);
-    if (problem == NULL || look->refused)
+    struct lh_history *history = context;
+    const char *problem = lh_host_load(history->host, pair->key, pair->value);
+    if (problem == NULL || history->refused)
         return;
-    look->refused = true;
-    lh_history_explain(look->identity, problem, pair->key, pair->value, look->reason);
+    history->refused = true;
+    explain(history->identity, problem, pair, &history->reason);
 }
 
 bool lh_history_look(const struct lh_node_config *config, const struct lh_keyring *keyring,
@@ -120,9 +113,11 @@ bool lh_history_look(const struct lh_node_config *config, const struct lh_keyrin
         lh_error_set(ret_reason, "data.mdb was not looked into: out of memory");
         return true;
     }
-    struct look look = {
-        .identity = &identity, .host = lh_host_init(memory, &identity), .reason = ret_reason};
-    const enum lh_store_look result = lh_store_look(config->data_dir, on_pair, &look, ret_reason);
+    struct lh_history history = {.identity = &identity, .host = lh_host_init(memory, &identity)};
+    const enum lh_store_look result =
+        lh_store_look(config->data_dir, lh_history_load, &history, ret_reason);
     free(memory);
-    return result != LH_STORE_LOOK_REFUSED && !look.refused;
+    if (result == LH_STORE_LOOK_READ && history.refused)
+        *ret_reason = history.reason;
+    return result != LH_STORE_LOOK_REFUSED && !history.refused;
 }

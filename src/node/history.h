@@ -3,9 +3,9 @@
 #ifndef LH_NODE_HISTORY_H
 #define LH_NODE_HISTORY_H
 
-#include "base/slice.h"
 #include "host/host.h"
 #include "node/config.h"
+#include "node/store_file.h"
 #include "os/error.h"
 #include "os/keyring.h"
 
@@ -13,10 +13,16 @@
 struct lh_host_config lh_history_identity(const struct lh_node_config *config,
                                           const struct lh_keyring *keyring);
 
-// Fills `ret_reason` with `problem`, which is what lh_host_load said of this pair, and with the
-// values that differ.
-void lh_history_explain(const struct lh_host_config *identity, const char *problem,
-                        struct lh_slice key, struct lh_slice value, struct lh_error *ret_reason);
+// The stored pairs on their way into a host.
+struct lh_history {
+    const struct lh_host_config *identity;
+    struct lh_host *host;
+    bool refused;           // the host refuses one of them
+    struct lh_error reason; // what it said of the first, with the values that differ
+};
+
+// Loads one pair; `context` is the history, as for lh_store_each.
+void lh_history_load(void *context, const struct lh_store_pair *pair);
 
 // Looks into data-dir as a start would, without changing it and also while a daemon uses it. False
 // if a start would be refused; `ret_reason` says why, or that it could not be looked into, or is

@@ -11,12 +11,17 @@
 
 static const char start[] = "{\"node\":"; // of each line
 
+static bool begins_line(const char *bytes, size_t size)
+{
+    return memcmp(bytes, start, size < strlen(start) ? size : strlen(start)) == 0;
+}
+
 // Empty, or begun by a daemon. Whatever else a mistake names, the keyring say, is not added to.
 static bool is_recording(int file)
 {
-    char bytes[sizeof start - 1];
+    char bytes[sizeof start];
     const ssize_t size = pread(file, bytes, sizeof bytes, 0);
-    return size >= 0 && memcmp(bytes, start, (size_t)size) == 0;
+    return size >= 0 && begins_line(bytes, (size_t)size);
 }
 
 // Cuts off the line that a killed daemon had begun: what it was to tell never left the node.
@@ -31,8 +36,7 @@ static void cut_off_unfinished(int file)
     const char *newline = memrchr(bytes, '\n', (size_t)size);
     const char *line = newline == NULL ? bytes : newline + 1;
     const size_t left = (size_t)(bytes + size - line);
-    if (left > 0 && memcmp(line, start, left < strlen(start) ? left : strlen(start)) == 0 &&
-        ftruncate(file, from + (line - bytes)) != 0)
+    if (left > 0 && begins_line(line, left) && ftruncate(file, from + (line - bytes)) != 0)
         lh_log(LH_LOG_WARN, "record-unfinished", "reason=%s", strerror(errno));
 }
 

@@ -510,8 +510,7 @@ bool lh_store_file_explain(const char *directory, int code, struct lh_error *err
         return lh_error_set(
             error,
             "data directory %s: data.mdb is of another version of leaseholdd, or damaged: start "
-            "that "
-            "version, or move the directory away; the node then comes back as a replacement",
+            "that version, or move the directory away; the node then comes back as a replacement",
             directory);
     case LH_STORE_DAMAGED:
     case MDB_INVALID:

@@ -61,9 +61,8 @@ bool lh_store_file_each(struct lh_store_file *file, lh_store_each_fn *each, void
 // LH_STORE_RECORD_MAX bytes. Returns its size.
 size_t lh_store_record(uint8_t *out, const struct lh_store_pair *pair);
 
-// Applies records in their order, durably, all or nothing. Returns 0, or what
-// LMDB said: an errno or an MDB_ code for lh_store_file_explain. May be called again with the same
-// records.
+// Applies records in their order, durably, all or nothing. Returns 0, or what LMDB said: an errno or
+// an MDB_ code for lh_store_file_explain. May be called again with the same records.
 int lh_store_file_commit(struct lh_store_file *file, const uint8_t *records, size_t size);
 
 // Says in words what `code` means for this directory, and what to do. Returns false.

@@ -72,7 +72,8 @@ struct lh_sim_settings {
 void lh_sim_settings_draw(struct lh_sim_settings *settings, uint64_t seed, int64_t duration_ns,
                           unsigned nodes);
 
-// What healing leaves of a network, disks, processors and clients slower than any that a seed draws.
+// What healing leaves of a network, disks, processors and clients slower than any that a seed
+// draws.
 void lh_sim_settings_heal(struct lh_sim_settings *settings);
 
 // "name=value,name=value": overrides, each once. On failure says what is wrong in `ret_error`.
