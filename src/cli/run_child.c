@@ -120,13 +120,17 @@ void lh_child_replace_guardian(struct lh_child *child)
     kill(child->guardian, SIGKILL);
 }
 
-// The guardian, and what a killed one left us.
+// The guardian, and what a killed one left us. A guardian that was stopped is continued: nobody else
+// tells us that the command has ended, or passes a signal on to it.
 static void reap(struct lh_child *child)
 {
     int status;
     pid_t pid;
-    for (int i = 0; i < REAP_MOST && (pid = waitpid(-1, &status, WNOHANG)) > 0; i++) {
-        if (pid == child->guardian) {
+    for (int i = 0; i < REAP_MOST && (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0; i++) {
+        if (WIFSTOPPED(status)) {
+            if (pid == child->guardian && !child->gone)
+                kill(pid, SIGCONT);
+        } else if (pid == child->guardian) {
             child->guardian = 0;
         } else if (pid == child->pid && !child->ended) {
             child->ended = true;

@@ -5,14 +5,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
@@ -35,7 +36,7 @@ struct guardian {
     struct lh_family family;
     int channel; // -1: the wrapper is gone
     int signal_fd;
-    int timer_fd;
+    timer_t timer; // sends SIGCONT, which continues us if we were stopped
     pid_t command;
     bool ended;          // the command was reaped
     bool ending;         // SIGTERM was sent, by ourselves
@@ -227,14 +228,13 @@ static void wait_for_event(struct guardian *guardian)
     int64_t wake_ns = wake.ns > 0 ? wake.ns : 1; // 0 would disarm
     struct itimerspec when = {
         .it_value = {.tv_sec = wake_ns / LH_NS_PER_S, .tv_nsec = wake_ns % LH_NS_PER_S}};
-    struct pollfd wanted[3] = {
+    struct pollfd wanted[2] = {
         {.fd = guardian->channel, .events = POLLIN},
         {.fd = guardian->signal_fd, .events = POLLIN},
-        {.fd = guardian->timer_fd, .events = POLLIN},
     };
-    timerfd_settime(guardian->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    timer_settime(guardian->timer, TIMER_ABSTIME, &when, NULL);
     int again_ms = guardian->wants_terminal ? TERMINAL_AGAIN_MS : -1;
-    poll(wanted, 3, guardian->more_ended ? 0 : again_ms);
+    poll(wanted, 2, guardian->more_ended ? 0 : again_ms);
 }
 
 // The wrapper's connection would otherwise live on in us, and pipes whose readers wait for the end
@@ -248,8 +248,7 @@ static void close_others(const struct guardian *guardian)
     }
     for (unsigned first = STDERR_FILENO + 1;;) {
         unsigned next = ~0U; // the first of ours from `first` on
-        const int kept[] = {guardian->channel, guardian->signal_fd, guardian->timer_fd,
-                            guardian->plan->cgroup->kill};
+        const int kept[] = {guardian->channel, guardian->signal_fd, guardian->plan->cgroup->kill};
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
             if (kept[i] > STDERR_FILENO && (unsigned)kept[i] >= first && (unsigned)kept[i] < next)
                 next = (unsigned)kept[i];
@@ -264,6 +263,7 @@ static void close_others(const struct guardian *guardian)
 // No signal but SIGKILL and SIGSTOP reaches it: whoever means the command tells the wrapper.
 static bool settle(struct guardian *guardian)
 {
+    struct sigevent wake = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     sigset_t watched;
     sigset_t all;
     setpgid(0, 0); // SIGKILL to the wrapper's group does not take both
@@ -273,9 +273,9 @@ static bool settle(struct guardian *guardian)
     sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&watched);
     sigaddset(&watched, SIGCHLD);
+    sigaddset(&watched, SIGCONT);
     guardian->signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
-    guardian->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    return guardian->signal_fd >= 0 && guardian->timer_fd >= 0;
+    return guardian->signal_fd >= 0 && timer_create(CLOCK_BOOTTIME, &wake, &guardian->timer) == 0;
 }
 
 // A machine that paused in between may have used up the lease: then there is nothing to start.

@@ -13,7 +13,9 @@
 //     kill_after or by the schedule, whichever comes first: nobody will renew its lease;
 //   - guardian killed: the kernel kills the command (PDEATHSIG), what it left behind becomes the
 //     wrapper's children, and the wrapper kills that (run_child.h);
-//   - guardian stopped: the wrapper kills it before the deadline, which comes to the same.
+//   - guardian stopped: the wrapper continues it at once; if it is stopped as well, the kernel does
+//     when there is something to be done, since the guardian's own timer sends it SIGCONT. One that
+//     does nothing all the same is killed by the wrapper before the deadline.
 //
 // Its last act after a loss is to become the hook of --on-lost: so the hook runs after the command has
 // ended, once, and even if the wrapper is gone.

@@ -3,7 +3,7 @@
 # The guardian of `leasehold run`: the command and all that it started is dead before another starts, whichever of wrapper,
 # guardian, daemon and network fails first, and however the command hides.
 . "$(dirname "$0")/lib.sh"
-plan 51
+plan 67
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=5s; done
@@ -88,6 +88,41 @@ check 'and the loss is told' ended first 76
 check 'nothing is left' over
 heal
 check 'all serve' serving 1 2 3
+
+wrap brief brief 5s 1 'while ! [ -e "$FILE.end" ]; do sleep 0.02; done'
+check 'a command that is about to end' eventually 5 eval '[ "$(guardian_of brief)" ]'
+kill -STOP "$(guardian_of brief)"
+touch "$dir/brief.beats.end"
+check 'its guardian was stopped: its end is noticed all the same, and the name is free' eval '
+    within 0 2000 ended brief 0 && answers free 2 GET brief'
+wrap asked asked 5s 1 'trap "exit 7" TERM; : >"$FILE"; while :; do sleep 0.02; done'
+check 'a command that waits to be asked' eventually 5 test -e "$dir/asked.beats"
+kill -STOP "$(guardian_of asked)"
+kill -TERM "${pid[asked]}"
+check 'its guardian was stopped: TERM reaches the command' within 0 2000 ended asked 7
+
+# --- wrapper and guardian ---
+check 'again' fault both
+kill -STOP "${pid[first]}" "$(guardian_of first)"
+check 'wrapper stopped, and then its guardian: the command is dead before the next starts' taken_over both "$token"
+kill -CONT "${pid[first]}"
+check 'continued, the wrapper tells the loss' ended first 76
+check 'nothing is left' over
+
+check 'again' fault reverse
+kill -STOP "$(guardian_of first)" "${pid[first]}"
+check 'guardian stopped, and then its wrapper: the same' taken_over reverse "$token"
+kill -CONT "${pid[first]}"
+check 'continued, the wrapper tells the loss' ended first 76
+check 'nothing is left' over
+
+check 'again' fault alone
+guardian=$(guardian_of first)
+kill -STOP "${pid[first]}" "$guardian" "$(pgrep -P "$guardian" -x sh)"
+kill -KILL "${pid[first]}"
+check 'guardian and command stopped, the wrapper killed: the same' taken_over alone "$token"
+check 'the guardian is gone, too' eventually 5 not kill -0 "$guardian" 2>/dev/null
+check 'nothing is left' over
 
 wrap patricide patricide 2s 1 '(setsid "$BEAT" "$FILE" &); while ! [ -s "$FILE" ]; do :; done; kill -9 $PPID; sleep 60'
 check 'a command that kills its guardian dies with it' ended patricide 125
