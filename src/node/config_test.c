@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "node/history.h"
+#include "node/record.h"
 #include "node/state.h"
 #include "os/keyring.h"
 
@@ -80,9 +81,23 @@ static void look_at_state_dir(const struct lh_node_config *config, struct lh_err
         lh_error_set(ret_line, "%s; warning: %s", config->state_dir, warning.text);
 }
 
+static void look_at_record(const struct lh_node_config *config, struct findings *findings)
+{
+    char directory[LH_CONFIG_PATH_BYTES];
+    struct lh_error *line = &findings->record;
+    if (!lh_record_look(config->record, line)) {
+        findings->good = false;
+    } else if (access(config->record, F_OK) == 0) {
+        lh_error_set(line, "%s", config->record);
+    } else {
+        memcpy(directory, config->record, sizeof directory);
+        look_at_directory(config->record, dirname(directory), false, findings, line);
+    }
+}
+
 static void look(const struct lh_node_config *config, struct findings *ret_findings)
 {
-    char socket[LH_CONFIG_PATH_BYTES], record[LH_CONFIG_PATH_BYTES];
+    char socket[LH_CONFIG_PATH_BYTES];
     struct stat status;
     struct lh_keyring keyring;
     *ret_findings = (struct findings){.good = true};
@@ -101,15 +116,8 @@ static void look(const struct lh_node_config *config, struct findings *ret_findi
     lh_keyring_wipe(&keyring);
     if (config->clean_restart && config->state_dir[0] != '\0')
         look_at_state_dir(config, &ret_findings->state_dir);
-    memcpy(record, config->record, sizeof record);
-    if (config->record[0] == '\0')
-        return;
-    look_at_directory(config->record, dirname(record), false, ret_findings, &ret_findings->record);
-    if (stat(config->record, &status) == 0 && !S_ISREG(status.st_mode)) {
-        ret_findings->good = false;
-        lh_error_set(&ret_findings->record, "%s is not a regular file: name another",
-                     config->record);
-    }
+    if (config->record[0] != '\0')
+        look_at_record(config, ret_findings);
 }
 
 // For people, rounded up to a millisecond.

@@ -283,9 +283,11 @@ static bool load_store(struct daemon *daemon, struct lh_error *error)
     if (!lh_store_open(daemon->config->data_dir, &daemon->store, error) ||
         !lh_store_each(daemon->store, lh_history_load, &history, error))
         return false;
-    if (history.refused)
+    if (history.refused) {
+        daemon->exit_code = LH_DAEMON_EXIT_USAGE;
         return lh_error_set(error, "data-dir = %s: %s", daemon->config->data_dir,
                             history.reason.text);
+    }
     restore(daemon);
     struct lh_store_events events = {
         .context = daemon, .persisted = on_persisted, .trouble = on_store_trouble};
@@ -302,6 +304,16 @@ static bool load_keyring(struct daemon *daemon, struct lh_error *error)
     if (warning.text[0] != '\0')
         lh_log(LH_LOG_WARN, "keyring-open", "reason=%s", warning.text);
     return true;
+}
+
+static bool open_record(struct daemon *daemon, struct lh_error *error)
+{
+    const struct lh_node_config *config = daemon->config;
+    if (!lh_record_look(config->record, error)) {
+        daemon->exit_code = LH_DAEMON_EXIT_USAGE;
+        return false;
+    }
+    return lh_record_open(&daemon->record, config->record, (uint8_t)config->node, error);
 }
 
 // Each client takes a descriptor. If there cannot be as many, fewer are served, and those that are too
@@ -362,8 +374,7 @@ static bool start(struct daemon *daemon, const char *version, struct lh_error *e
     daemon->timer_file = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (daemon->timer_file < 0)
         return lh_error_set(error, "no BOOTTIME timer from the kernel: %s", strerror(errno));
-    if (!load_keyring(daemon, error) ||
-        !lh_record_open(&daemon->record, config->record, (uint8_t)config->node, error) ||
+    if (!load_keyring(daemon, error) || !open_record(daemon, error) ||
         !make_driver(daemon, version, error) || !load_store(daemon, error))
         return false;
     daemon->udp.context = daemon;

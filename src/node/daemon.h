@@ -9,7 +9,9 @@
 
 #include "node/config.h"
 
-#define LH_DAEMON_EXIT_USAGE 64 // what the packaged unit does not try again
+// The configuration is wrong or does not fit data-dir. No restart mends it, and the packaged unit
+// tries none.
+#define LH_DAEMON_EXIT_USAGE 64
 
 // Runs until TERM or INT. Returns the exit code; what went wrong at the start is in `error`, and
 // the code is then not 0.

@@ -40,20 +40,44 @@ static void cut_off_unfinished(int file)
         lh_log(LH_LOG_WARN, "record-unfinished", "reason=%s", strerror(errno));
 }
 
+// Returns the descriptor, or -1 with errno and with what to do in `error`.
+static int open_recording(const char *path, int flags, struct lh_error *error)
+{
+    const char *reason = NULL;
+    const int file = lh_file_open(path, flags, &reason);
+    const int code = file < 0 ? errno : EINVAL;
+    if (file >= 0 && is_recording(file))
+        return file;
+    if (file < 0) {
+        lh_error_set(error, "cannot open record = %s: %s; name another file", path, reason);
+    } else {
+        lh_error_set(error, "record = %s is no recording: name another file", path);
+        close(file);
+    }
+    errno = code;
+    return -1;
+}
+
+bool lh_record_look(const char *path, struct lh_error *error)
+{
+    if (path[0] == '\0')
+        return true;
+    const int file = open_recording(path, O_RDWR | O_APPEND, error);
+    if (file < 0)
+        return errno == ENOENT;
+    close(file);
+    return true;
+}
+
 bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
                     struct lh_error *error)
 {
     *record = (struct lh_record){.recorder = {.node = node}};
     if (path[0] == '\0')
         return true;
-    const char *reason = NULL;
-    const int file = lh_file_open(path, O_RDWR | O_CREAT | O_APPEND, &reason);
+    const int file = open_recording(path, O_RDWR | O_CREAT | O_APPEND, error);
     if (file < 0)
-        return lh_error_set(error, "cannot open record = %s: %s; name another file", path, reason);
-    if (!is_recording(file)) {
-        close(file);
-        return lh_error_set(error, "record = %s is no recording: name another file", path);
-    }
+        return false;
     cut_off_unfinished(file);
     record->file = fdopen(file, "a");
     if (record->file != NULL)

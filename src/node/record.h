@@ -14,6 +14,10 @@ struct lh_record {
     bool failed; // it was said once that a line could not be written
 };
 
+// False, with the reason in `error`, if there is something at `path` and it is no recording that
+// lines can be added to.
+bool lh_record_look(const char *path, struct lh_error *error);
+
 bool lh_record_open(struct lh_record *record, const char *path, uint8_t node,
                     struct lh_error *error);
 void lh_record_event(struct lh_record *record, struct lh_instant now, const struct lh_event *event);

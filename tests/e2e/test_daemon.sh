@@ -3,7 +3,7 @@
 # The daemon towards its operator: what --config-test computes, how mistyped keys are answered, readiness as systemd
 # wants it, the recording, signals, the socket.
 . "$(dirname "$0")/lib.sh"
-plan 91
+plan 94
 nets 3
 cluster 3 max-ttl=10s rate-error=1%
 
@@ -80,7 +80,12 @@ check 'a state directory that is not there is a warning' eval '
     tests state-dir=/nowhere && [ $code = 0 ] && has OK "warning: nothing can be saved in /nowhere: No such file"'
 check 'so is a file in its place' eval 'tests state-dir="$dir/keyring" && [ $code = 0 ] && has "keyring: Not a directory"'
 check 'a directory of the recording that nobody makes' mistake 'NOT OK' '/nowhere: No such file' record=/nowhere/record
-check 'a recording into what is no file' mistake 'NOT OK' "$dir is not a regular file: name another" record="$dir"
+check 'a recording into what is no file' mistake 'NOT OK' "$dir: Is a directory; name another file" record="$dir"
+check 'or into another file' eval 'mistake "NOT OK" "record = $dir/keyring is no recording: name another file" record="$dir/keyring" && [ $code = 64 ]'
+check 'which no start adds to' eval '
+    configure 1 record="$dir/keyring" && { out=$(ip netns exec n1 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? = 64 ]; } && has "is no recording"'
+: >"$dir/empty"
+check 'an empty one is good' eval 'tests record="$dir/empty" && [ $code = 0 ]'
 check 'a member in the way of an option' mistake 'member: there is no such key' 'in a section [node N]' member=4=127.0.0.1:9
 check 'a mistyped command' eval '! out=$("$leaseholdd" setmembers 2>&1) && has set-members'
 check '-h and -V' eval '"$leaseholdd" -h | grep -q config-test && [ "$("$leaseholdd" -V)" = "$("$leaseholdd" --version)" ]'
@@ -113,11 +118,12 @@ check 'stopping is told' eval 'stop 1 && grep -q "^STOPPING=1" "$dir/notify"'
 check 'the socket is gone' not test -e "$dir/1.sock"
 
 check 'another max-ttl than the directory has is told as such' eval '
-    configure 1 max-ttl=3s && { out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? != 0 ]; } &&
+    configure 1 max-ttl=3s && { out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1); [ $? = 64 ]; } &&
         has "max-ttl differs from that this data directory was used with: change it back" && has "(max-ttl was 2s, is 3s)"'
 starts_not() { # TEXT [KEY=VALUE]...: node 1 does not start with these keys, and says TEXT
     configure 1 "${@:2}"
-    ! out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1) && has "$1"
+    out=$(ip netns exec n1 timeout 5 "$leaseholdd" --config "$dir/1.conf" 2>&1)
+    [ $? = 64 ] && has "$1"
 }
 check 'all that differs is told with both values' starts_not '(max-ttl was 2s, is 2500ms; rate-error was 1%, is 0.25%)' max-ttl=2500ms rate-error=0.25%
 check 'a member-epoch, too' starts_not '(member-epoch was 1, is 2; max-ttl was 2s, is 3s)' member-epoch=2 max-ttl=3s

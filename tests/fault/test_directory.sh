@@ -10,16 +10,17 @@ for n in 1 2 3; do configure $n record="$dir/$n.record"; done
 start 1 2 3
 check 'three nodes serve' serving 1 2 3
 
-# refuses N TEXT: a daemon started for N exits with an error that has TEXT.
+# refuses N TEXT [CODE]: a daemon started for N exits with CODE, 1 unless given, and an error that has TEXT.
 refuses() {
     : >"$dir/$1.err"
-    ip netns exec "n$1" "$leaseholdd" --config "$dir/${3:-$1}.conf" 2>"$dir/$1.err" &
+    ip netns exec "n$1" "$leaseholdd" --config "$dir/$1.conf" 2>"$dir/$1.err" &
     local daemon=$!
     if ! eventually 10 not kill -0 $daemon 2>/dev/null; then
         kill -KILL $daemon
         return 1
     fi
-    ! wait $daemon && grep -q -F -- "$2" "$dir/$1.err"
+    wait $daemon
+    [ $? = "${3:-1}" ] && grep -q -F -- "$2" "$dir/$1.err"
 }
 
 # --- wiped ---
@@ -107,16 +108,16 @@ for n in 1 2; do stop $n; done
 mv "$dir/1.data" "$dir/swap"
 mv "$dir/2.data" "$dir/1.data"
 mv "$dir/swap" "$dir/2.data"
-check 'swapped directories are refused at the start' refuses 1 'belongs to another node'
-check 'both, with the remedy' refuses 2 'must not be swapped or copied'
+check 'swapped directories are refused at the start, for good' refuses 1 'belongs to another node' 64
+check 'both, with the remedy' refuses 2 'must not be swapped or copied' 64
 mv "$dir/1.data" "$dir/swap"
 mv "$dir/2.data" "$dir/1.data"
 mv "$dir/swap" "$dir/2.data"
 "$leasehold" keygen "$dir/other" >/dev/null
 configure 1 keyring="$dir/other"
-check 'a directory of another cluster is refused' refuses 1 'belongs to another cluster'
+check 'a directory of another cluster is refused' refuses 1 'belongs to another cluster' 64
 configure 1 max-ttl=3s
-check 'another max-ttl is refused, with the remedy' refuses 1 'set-members'
+check 'another max-ttl is refused, with the remedy' refuses 1 'set-members' 64
 configure 1 record="$dir/1.record"
 start 1 2
 check 'put right, all serve' serving 1 2 3
