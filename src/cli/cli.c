@@ -6,6 +6,7 @@
 #include "check/check.h"
 #include "check/trace_check.h"
 #include "cli/command.h"
+#include "cli/elsewhere.h"
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
@@ -65,25 +66,12 @@ static void print_help(FILE *where)
             "hello -- sleep 60` in another,\nwith LEASEHOLD_CONNECT as the first one prints it.\n");
 }
 
-// What other programs call it.
-static const char *elsewhere(const char *typed)
-{
-    static const char *const words[][2] = {
-        {"lock", "run"},      {"elect", "run"},        {"exec", "run"}, {"unlock", "release"},
-        {"grant", "acquire"}, {"keep-alive", "renew"}, {"ls", "list"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(words[i][0], typed) == 0)
-            return words[i][1];
-    return NULL;
-}
-
 static int unknown(const char *typed)
 {
     const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].summary != NULL ? commands[i].name : NULL;
-    const char *nearest = elsewhere(typed);
+    const char *nearest = lh_elsewhere_command(typed);
     if (nearest == NULL)
         nearest = lh_cli_nearest(typed, names, COMMAND_COUNT);
     if (nearest != NULL)
@@ -95,6 +83,10 @@ static int unknown(const char *typed)
 
 static int help_command(int argc, char **argv)
 {
+    if (argc > 2) {
+        lh_complain("help", "one argument too many: '%s'", argv[2]);
+        return LH_EXIT_USAGE;
+    }
     if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         const struct lh_command *command = find(argv[1]);
         char option[] = "--help";
@@ -110,8 +102,12 @@ static int help_command(int argc, char **argv)
 
 static int version_command(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
+    const struct lh_syntax syntax = {
+        .command = "version", .arguments = "", .about = "Prints the version."};
+    struct lh_parsed parsed;
+    int exit_code;
+    if (!lh_options_parse(&syntax, argc, argv, &parsed, &exit_code))
+        return exit_code;
     printf("leasehold %s\n", program_version);
     return lh_output_end("version");
 }

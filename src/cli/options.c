@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/elsewhere.h"
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
@@ -23,7 +24,8 @@ static const struct lh_option *find(const struct lh_syntax *syntax, const char *
 
 static void print_help(const struct lh_syntax *syntax)
 {
-    printf("Usage: leasehold %s %s\n\n%s\n", syntax->command, syntax->arguments, syntax->about);
+    printf("Usage: leasehold %s%s%s\n\n%s\n", syntax->command,
+           syntax->arguments[0] != '\0' ? " " : "", syntax->arguments, syntax->about);
     if (syntax->option_count > 0)
         printf("\nOptions:\n");
     for (size_t i = 0; i < syntax->option_count; i++) {
@@ -43,22 +45,33 @@ static void print_help(const struct lh_syntax *syntax)
 
 static bool wrong(const struct lh_syntax *syntax, int *ret_exit)
 {
-    fprintf(stderr, "usage: leasehold %s %s\n", syntax->command, syntax->arguments);
+    fprintf(stderr, "usage: leasehold %s%s%s\n", syntax->command,
+            syntax->arguments[0] != '\0' ? " " : "", syntax->arguments);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
 
-static bool unknown_option(const struct lh_syntax *syntax, const char *typed, size_t size,
-                           int *ret_exit)
+// `word` is as it was typed, with one dash or two, and its value perhaps.
+static bool unknown_option(const struct lh_syntax *syntax, const char *word, int *ret_exit)
 {
+    const bool dashed = word[1] != '-';
+    const char *typed = word + (dashed ? 1 : 2);
+    const size_t size = strcspn(typed, "=");
     const char *names[OPTIONS_MOST + 1] = {"help"};
     for (size_t i = 0; i < syntax->option_count && i < OPTIONS_MOST; i++)
         names[i + 1] = syntax->options[i].name;
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)size, typed);
+    const char *elsewhere = lh_elsewhere_option(syntax, name);
     const char *nearest = lh_cli_nearest(name, names, OPTIONS_MOST + 1);
-    if (nearest != NULL)
-        lh_complain(syntax->command, "unknown option '--%s': did you mean '--%s'?", name, nearest);
+    if (elsewhere != NULL)
+        lh_complain(syntax->command, "unknown option '%s%s': %s", dashed ? "-" : "--", name,
+                    elsewhere);
+    else if (nearest != NULL && (!dashed || size > 1))
+        lh_complain(syntax->command, "unknown option '%s%s': did you mean '--%s'?",
+                    dashed ? "-" : "--", name, nearest);
+    else if (dashed)
+        lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
     else
         lh_complain(syntax->command, "unknown option '--%s'", name);
     return wrong(syntax, ret_exit);
@@ -120,7 +133,7 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
     const struct lh_option *option = find(syntax, name, size);
     if (option == NULL)
-        return unknown_option(syntax, name, size, ret_exit);
+        return unknown_option(syntax, argv[*at], ret_exit);
     const char *value = equals ? equals + 1 : NULL;
     if (option->kind == LH_OPTION_FLAG && value != NULL) {
         lh_complain(syntax->command, "--%s takes no value, but '%s' was given", option->name,
@@ -144,10 +157,9 @@ static bool refuse_dashed(const struct lh_syntax *syntax, const char *word, int 
     const struct lh_option *option = find(syntax, word + 1, 1);
     const char *value = word + 2 + (word[2] == '=');
     if (option == NULL)
-        lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
-    else
-        lh_complain(syntax->command, "'%s': the value of -%c is a word of its own: write -%c %s",
-                    word, word[1], word[1], value[0] != '\0' ? value : option->argument);
+        return unknown_option(syntax, word, ret_exit);
+    lh_complain(syntax->command, "'%s': the value of -%c is a word of its own: write -%c %s", word,
+                word[1], word[1], value[0] != '\0' ? value : option->argument);
     return wrong(syntax, ret_exit);
 }
 

@@ -15,8 +15,10 @@ static const char about[] =
     "Waits for the lease NAME, runs COMMAND while holding it, and ends the command before the\n"
     "lease ends: SIGTERM, then SIGKILL, timed back from the deadline. The command is executed\n"
     "without a shell, in a process group of its own, and finds LEASEHOLD_NAME, LEASEHOLD_TOKEN,\n"
-    "LEASEHOLD_TTL_MS and LEASEHOLD_HOLDER in its environment. TERM, INT, HUP, QUIT, USR1 and\n"
-    "USR2 are passed on to it; Ctrl-Z is undone, since a stopped command outlives its lease.\n"
+    "LEASEHOLD_TTL_MS and LEASEHOLD_HOLDER in its environment, and --connect as\n"
+    "LEASEHOLD_CONNECT. TERM, INT, HUP, QUIT, USR1 and USR2 are passed on to it; Ctrl-Z is\n"
+    "undone, since a stopped command outlives its lease. What follows COMMAND is all its own,\n"
+    "options too, with or without --.\n"
     "When the command has ended, what it started and left behind gets SIGTERM, after\n"
     "--kill-after SIGKILL, and then the lease is released. A guardian process beside it does\n"
     "this even if leasehold itself is stopped or killed.\n"
@@ -28,20 +30,29 @@ static const char about[] =
 
 #define TTL_DEFAULT_NS (10 * LH_NS_PER_S) // a daemon's, unless its max-ttl is less
 
+// Known before anything is waited for, if a daemon is there to tell its max-ttl.
 static bool check_times(const struct lh_option_duration *ttl, const struct lh_run_plan *plan,
-                        int *ret_exit)
+                        struct lh_channel *client, int *ret_exit)
 {
     char most[LH_DURATION_TEXT_BYTES];
     char asked[LH_DURATION_TEXT_BYTES];
-    struct lh_duration longest = ttl->given ? ttl->value : (struct lh_duration){TTL_DEFAULT_NS};
-    longest = lh_run_kill_after_most(longest);
-    if (!plan->kill_after_given || plan->kill_after.ns <= longest.ns)
+    char granted[LH_DURATION_TEXT_BYTES];
+    struct lh_duration longest = ttl->value;
+    if (!plan->kill_after_given)
+        return true;
+    if (!ttl->given) {
+        longest = lh_session_max_ttl(client);
+        if (longest.ns > TTL_DEFAULT_NS)
+            longest.ns = TTL_DEFAULT_NS;
+    }
+    if (plan->kill_after.ns <= lh_run_kill_after_most(longest).ns)
         return true;
     lh_complain("run",
-                "--kill-after %s is longer than half of --ttl%s: no time would be left to renew: "
-                "allow at most %s, or ask for a longer --ttl",
-                lh_duration_text(plan->kill_after, asked), ttl->given ? "" : " (10s unless given)",
-                lh_duration_text(longest, most));
+                "--kill-after %s is longer than half of the TTL, %s%s: no time would be left to "
+                "renew: allow at most %s, or ask for a longer --ttl",
+                lh_duration_text(plan->kill_after, asked), lh_duration_text(longest, granted),
+                ttl->given ? "" : " unless given",
+                lh_duration_text(lh_run_kill_after_most(longest), most));
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -160,10 +171,11 @@ int lh_run_command(int argc, char **argv)
         .codes = &codes,
     };
     lh_holder_make(lease.holder); // never chosen by the user: two wrappers must not be one holder
-    if (!check_times(&asked.ttl, &plan, &exit_code) ||
-        !lh_cli_session_open("run", &asked.common, &client, &exit_code))
+    if (!lh_cli_session_open("run", &asked.common, &client, &exit_code))
         return exit_code;
-    exit_code = lh_run_loop(&plan, client, &lease);
+    lh_session_export(&asked.common);
+    if (check_times(&asked.ttl, &plan, client, &exit_code))
+        exit_code = lh_run_loop(&plan, client, &lease);
     lh_channel_close(client);
     return exit_code;
 }

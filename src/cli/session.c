@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,24 @@ bool lh_cli_session_open(const char *command, const struct lh_common_options *co
     fprintf(stderr, "leasehold %s: %s\n", command, error.text);
     *ret_exit = LH_EXIT_USAGE;
     return false;
+}
+
+void lh_session_export(const struct lh_common_options *common)
+{
+    if (common->connect != NULL)
+        setenv("LEASEHOLD_CONNECT", common->connect, 1);
+}
+
+struct lh_duration lh_session_max_ttl(struct lh_channel *client)
+{
+    static const char *const words[] = {"CLUSTER", "STATUS"};
+    struct lh_trouble trouble;
+    int64_t max_ttl_ms;
+    if (lh_channel_call(client, words, 2, (struct lh_duration){LH_NS_PER_S}, &trouble) &&
+        lh_resp_as_integer(lh_resp_get(lh_channel_reply(client), "max-ttl-ms"), &max_ttl_ms) &&
+        max_ttl_ms > 0 && max_ttl_ms < LH_WAIT_FOREVER.ns / LH_NS_PER_MS)
+        return lh_ms(max_ttl_ms);
+    return LH_WAIT_FOREVER;
 }
 
 struct lh_duration lh_session_patience(const struct lh_common_options *common,

@@ -12,6 +12,12 @@
 bool lh_cli_session_open(const char *command, const struct lh_common_options *common,
                          struct lh_channel **ret_client, int *ret_exit);
 
+// Puts --connect into the environment: what is started from here on asks the same daemons.
+void lh_session_export(const struct lh_common_options *common);
+
+// The cluster's max-ttl; LH_WAIT_FOREVER if no daemon tells it within a second.
+struct lh_duration lh_session_max_ttl(struct lh_channel *client);
+
 // --timeout, or 5 s. Who waits in line (`wait`, NULL: nobody) for less than that wants to hear of
 // a missing quorum as soon, though not within less than a second.
 struct lh_duration lh_session_patience(const struct lh_common_options *common,

@@ -254,7 +254,8 @@ static bool parse(int argc, char **argv, struct lh_common_options *common, const
          "run CMD with /bin/sh for each line, one at a time, with\n"
          "LEASEHOLD_EVENT (present, gained, lost, changed, revoked, unknown), _NAME,\n"
          "_STATE, _TOKEN, _HOLDER, _NODE, _PREVIOUS_TOKEN, _PREVIOUS_HOLDER,\n"
-         "_PREVIOUS_NODE, _REVOKED (1 or empty) and _TIME in its environment"},
+         "_PREVIOUS_NODE, _REVOKED (1 or empty) and _TIME in its environment,\n"
+         "and --connect as LEASEHOLD_CONNECT"},
         LH_COMMON_OPTIONS(*common),
     };
     const struct lh_syntax syntax = {
@@ -288,6 +289,7 @@ int lh_watch_command(int argc, char **argv)
     if (!parse(argc, argv, &common, &watching.hook, &parsed, &exit_code) ||
         !lh_hook_check(watching.hook, "watch", "--exec", &exit_code))
         return exit_code;
+    lh_session_export(&common);
     struct lh_duration patience = lh_session_patience(&common, NULL);
     exit_code = LH_EXIT_USAGE;
     watching.json = common.json;

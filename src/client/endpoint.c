@@ -87,6 +87,8 @@ static bool append_tcp(struct lh_endpoint_list *list, const char *text, const ch
     if (strchr(where, ':') == NULL && stat(where, &status) == 0 && S_ISSOCK(status.st_mode))
         return lh_error_set(error, "endpoint '%s' is a socket in this directory: write ./%s", text,
                             where);
+    if (strstr(text, "://") != NULL)
+        return lh_error_set(error, "endpoint '%s' is a URL: " FORMS, text);
     if (strchr(where, ':') == NULL || where[strlen(where) - 1] == ']')
         return lh_error_set(error, "endpoint '%s' has no port: " FORMS, text);
     if (!lh_address_parse(lh_slice_of_string(where), DEFAULT_PORT, &address, &reason))

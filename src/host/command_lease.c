@@ -87,10 +87,15 @@ static bool takes_token(struct lh_call *call, struct lh_slice word, lh_ballot *r
         *ret_token = token;
         return true;
     }
-    lh_call_refuse(call, "ERR",
-                   "'%' is no token: give the number that LEASE ACQUIRE answered as 'token'",
-                   LH_VALUES(word));
+    lh_call_refuse(call, "ERR", "'%' is no token: give the one that was granted", LH_VALUES(word));
     return false;
+}
+
+// Said of a number without a unit: 10000 is often meant as milliseconds.
+static struct lh_slice unit_text(struct lh_slice duration)
+{
+    const uint8_t last = duration.data[duration.size_bytes - 1];
+    return last >= '0' && last <= '9' ? LH_SLICE(" (seconds)") : LH_SLICE("");
 }
 
 static bool takes_ttl(struct lh_call *call, struct lh_slice word, struct lh_duration *ret_ttl)
@@ -105,9 +110,9 @@ static bool takes_ttl(struct lh_call *call, struct lh_slice word, struct lh_dura
     else if (ttl.ns > most.ns)
         lh_call_refuse(
             call, "BADTTL",
-            "TTL '%' is above this cluster's max-ttl $; ask for less, or raise max-ttl on "
+            "TTL '%'$ is above this cluster's max-ttl $; ask for less, or raise max-ttl on "
             "every node",
-            LH_VALUES(word, duration_text(most, text)));
+            LH_VALUES(word, unit_text(word), duration_text(most, text)));
     else if (ttl.ns < LH_TTL_MIN_MS * LH_NS_PER_MS)
         lh_call_refuse(call, "BADTTL", "TTL '%' is below the least, 50ms; ask for more",
                        LH_VALUES(word));

@@ -4,7 +4,7 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 93
+plan 107
 nets 3
 cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
@@ -50,7 +50,7 @@ refuses "the duration '' of --ttl is refused" acquire x --ttl ''
 refuses "the duration 'a?[31mb?c' of --wait is refused" acquire x --wait "$hostile"
 refuses "TTL '49ms' is below the least, 50ms; ask for more" acquire x --ttl 49ms
 refuses "TTL '31s' is above this cluster's max-ttl 30s; ask for less" run x --ttl 31s -- true
-refuses '--kill-after 6s is longer than half of --ttl' run x --kill-after 6s -- true
+refuses '--kill-after 6s is longer than half of the TTL, 10s unless given' run x --kill-after 6s -- true
 refuses "the duration '0' of --pulse is refused" run x --pulse 0 -- true
 
 # --- hooks and others ---
@@ -65,7 +65,7 @@ refuses "'abc' of --token is not a positive whole number" renew held --token abc
 refuses "'-5' of --token is not a positive whole number" renew held --token -5 --holder me
 refuses "'99999999999999999999' of --token is too large" renew held --token 99999999999999999999 --holder me
 refuses "'99999999999999999999' of --token" renew held --token 99999999999999999999 --holder me
-refuses "'5' is no token" renew held --token 5 --holder me
+refuses "'5' is no token: give the one that was granted" renew held --token 5 --holder me
 refuses '--token is missing' renew held --holder me
 refuses '--holder is missing' release held --token "$token"
 refuses "the holder '' of 0 bytes is refused" acquire held --holder ''
@@ -81,6 +81,19 @@ check 'after all that A holds' answers held 3 GET held
 # --- commands, options, endpoints ---
 refuses "unknown command 'aquire': did you mean 'acquire'?" aquire x
 refuses "unknown command 'lock': did you mean 'run'?" lock x true
+refuses "unknown option '-n': did you mean '--nonblock'?" run x -n true
+refuses "unknown option '-w': did you mean '--wait'?" run x -w 5 true
+refuses "unknown option '-w': did you mean '--json'?" get x -w json
+refuses "unknown option '--endpoints': did you mean '--connect'?" run x --endpoints=a true
+refuses "unknown option '-try': did you mean '--wait'?" run x -try=5s true
+refuses "unknown option '-child-exit-code': leave it out" run x -child-exit-code true
+refuses "unknown option '-c': for a line of a shell write -- sh -c" run x -c true
+refuses "unknown option '--holder': leave it out" run x --holder me true
+refuses "unknown option '--id': did you mean '--holder'?" acquire x --id me
+refuses "unknown option '-ttl': did you mean '--ttl'?" run x -ttl=5 true
+refuses "unknown option '-c': options begin with '--'" get x -c
+refuses "one argument too many: 'x'" version x
+refuses "one argument too many: 'x'" help run x
 refuses "'-E0': the value of -E is a word of its own: write -E 0" run x -E0 -- true
 refuses "'-E=5,6': the value of -E is a word of its own: write -E 5,6" run x -E=5,6 -- true
 refuses "'-E=': the value of -E is a word of its own: write -E N" run x -E= -- true
@@ -93,7 +106,8 @@ unreached() { ! LEASEHOLD_CONNECT=$1 "$leasehold" get x >"$dir/get.out" 2>"$dir/
 check 'a socket that nobody listens on' unreached "$dir/nobody.sock" "no daemon: $dir/nobody.sock"
 install -m 0600 /dev/null "$dir/file"
 check 'a file that is no socket' unreached "$dir/file" "$dir/file: cannot connect"
-check 'a URL' unreached http://localhost:7741 "endpoint 'http://localhost:7741' is refused: it is a URL: write HOST or HOST:PORT"
+check 'a URL' unreached http://localhost:7741 "endpoint 'http://localhost:7741' is a URL: write unix:PATH, /PATH, tcp:HOST:PORT or HOST:PORT"
+check 'a URL of tcp' unreached tcp://localhost:7741 "endpoint 'tcp://localhost:7741' is a URL: write"
 check 'an endpoint without a port' unreached 127.0.0.1 "endpoint '127.0.0.1' has no port"
 
 refuses "unknown option '--bogus': \`leasehold sim --help\` lists them" sim --bogus

@@ -2,7 +2,7 @@
 # The command line against real daemons: `leasehold run` and what becomes of its command, the other commands with their
 # exit codes and JSON, `dev` and `demo`.
 . "$(dirname "$0")/lib.sh"
-plan 90
+plan 91
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=15s; done
@@ -24,6 +24,10 @@ check 'it was released all the same' answers free 1 GET job
 check 'the environment tells name, token, TTL and holder' eval '
     exits 0 1 run job --ttl 1500ms -- sh -c "echo \$LEASEHOLD_NAME \$LEASEHOLD_TOKEN \$LEASEHOLD_TTL_MS \$LEASEHOLD_HOLDER" &&
         [[ $out =~ ^job\ [0-9]+\ 1500\ [^\ ]+@[^\ ]+:[0-9a-f]{16}$ ]]'
+check 'the command and the hook ask the daemon that --connect names' eval '
+    "$leasehold" run job --ttl 1s --connect "$dir/1.sock" --on-lost "echo hook \$LEASEHOLD_CONNECT" -- \
+        sh -c "$leasehold get \$LEASEHOLD_NAME --json; $leasehold revoke job; exec sleep 60" >"$dir/asked" 2>"$dir/asked.log"
+    grep -q "\"status\":\"held\"" "$dir/asked" && grep -qx "hook $dir/1.sock" "$dir/asked.log"'
 check 'standard input and output are the command'"'"'s' eval '[ "$(echo through | "$leasehold" run job --connect "$dir/1.sock" -- cat)" = through ]'
 check 'nothing is run without a lease name' exits 64 1 run --ttl 2s -- true
 check 'nor with a TTL that is none' exits 64 1 run job --ttl never -- true

@@ -3,7 +3,7 @@
 # The guardian of `leasehold run`: the command and all that it started is dead before another starts, whichever of wrapper,
 # guardian, daemon and network fails first, and however the command hides.
 . "$(dirname "$0")/lib.sh"
-plan 67
+plan 68
 nets 3
 cluster 3
 for n in 1 2 3; do configure $n max-ttl=5s; done
@@ -100,6 +100,11 @@ check 'a command that waits to be asked' eventually 5 test -e "$dir/asked.beats"
 kill -STOP "$(guardian_of asked)"
 kill -TERM "${pid[asked]}"
 check 'its guardian was stopped: TERM reaches the command' within 0 2000 ended asked 7
+
+check 'a --kill-after that max-ttl leaves no room for is refused without waiting for the holder' eval '
+    answers granted 2 ACQUIRE taken TTL 5s && exits 64 1 run taken --kill-after 3s -- true &&
+        grep -qF "half of the TTL, 5s unless given: no time would be left to renew: allow at most 2.5s" "$dir/cli.log" &&
+        answers held 2 GET taken'
 
 # --- wrapper and guardian ---
 check 'again' fault both

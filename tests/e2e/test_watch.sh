@@ -96,6 +96,7 @@ end lone
 # --- --exec ---
 cat >"$dir/hook" <<'H'
 echo "$LEASEHOLD_EVENT $LEASEHOLD_NAME $LEASEHOLD_STATE ${LEASEHOLD_TOKEN:--} ${LEASEHOLD_HOLDER:--} ${LEASEHOLD_NODE:--} ${LEASEHOLD_PREVIOUS_TOKEN:--} ${LEASEHOLD_PREVIOUS_HOLDER:--}" >>"$0.log"
+[ "$LEASEHOLD_CONNECT" ] || echo unconnected >>"$0.log"
 mkdir "$0.busy" || echo overlap >>"$0.log"
 sleep 0.3
 rmdir "$0.busy"
@@ -105,7 +106,7 @@ watch hooked 2 hooked --exec "sh $dir/hook"
 watch seen 2 hooked
 hook_ran() { eventually 5 hook_has "$@"; }
 hook_has() { [ "$(sed -n "${1}p" "$dir/hook.log")" = "$2" ]; }
-check '--exec is run for the first state' hook_ran 1 'present hooked free - - - - -'
+check '--exec is run for the first state, and could ask' hook_ran 1 'present hooked free - - - - -'
 tokens=()
 for who in x y z; do # faster than the hook is
     answers granted 2 ACQUIRE hooked TTL 5s HOLDER $who

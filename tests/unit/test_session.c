@@ -385,6 +385,8 @@ static void takes_ttls_from_50_ms_to_max_ttl(void **state)
     assert_status(ask(*state, "LEASE ACQUIRE b TTL 60s"), "granted");
     refuses(*state, "LEASE ACQUIRE c TTL 60001ms",
             "BADTTL TTL '60001ms' is above this cluster's max-ttl 60s; ask for less");
+    refuses(*state, "LEASE ACQUIRE c TTL 10000",
+            "BADTTL TTL '10000' (seconds) is above this cluster's max-ttl 60s");
     refuses(*state, "LEASE ACQUIRE c TTL -1", "BADTTL TTL '-1' is no duration such as 10s");
     refuses(*state, "LEASE ACQUIRE c TTL 1e3", "BADTTL");
     assert_int_equal(number_of(ask(*state, "LEASE ACQUIRE d TTL 1.5s"), "ttl-ms"), 1500);
