@@ -29,6 +29,8 @@ fuzz:
 	tools/fuzz $(T)
 install: build
 	tools/build install
+uninstall:
+	tools/build uninstall
 clean:
 	rm -rf build
-.PHONY: demo build test lint prove check-all bench soak fuzz install clean
+.PHONY: demo build test lint prove check-all bench soak fuzz install uninstall clean

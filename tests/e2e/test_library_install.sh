@@ -6,7 +6,7 @@
 headers=$(cd "$root/include" && echo leasehold/*.h)
 # shellcheck disable=SC2086 # a list
 set -- $headers
-plan $((3 * $# + 9))
+plan $((3 * $# + 11))
 install_tree
 library=$LD_LIBRARY_PATH/libleasehold
 include=$dir/root/usr/local/include
@@ -66,3 +66,13 @@ check 'a program links to the shared library' links "$(pkg-config --libs leaseho
 check 'and runs' says
 check 'and to the static one' links "$library.a"
 check 'and runs' says
+
+# --- make uninstall ---
+installed=$(find "$dir/root" ! -type d | wc -l)
+touch "$dir/root/usr/local/bin/another"
+check 'completion for three shells is installed' eval '
+    cd "$dir/root/usr/local/share" && [ -e bash-completion/completions/leasehold ] && [ -e zsh/site-functions/_leasehold ] &&
+        [ -e fish/vendor_completions.d/leasehold.fish ]'
+check 'make uninstall removes what was installed, and nothing else' eval '
+    [ "$installed" -gt 15 ] && DESTDIR=$dir/root "$root/tools/build" uninstall >"$dir/uninstall.log" &&
+        [ "$(find "$dir/root" ! -type d)" = "$dir/root/usr/local/bin/another" ] && ! [ -e "$include/leasehold" ]'

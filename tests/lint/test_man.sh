@@ -30,7 +30,7 @@ keys_missing_in() {
 }
 is_empty() { ! [ -s "$scratch/out" ]; }
 
-echo "1..15"
+echo "1..27"
 missing_in docs/man/leasehold.1 >"$scratch/out"
 is_empty && [ "$(commands | wc -l)" -gt 10 ] && [ "$(options run | wc -l)" -gt 8 ]
 verdict $? 'leasehold(1) has every command and option'
@@ -79,3 +79,42 @@ check 'completion: the command under run' 'leaseholdd' run n -- leaseholdd
 check 'completion: no option of another command' '' sim --tr
 check 'completion: its options are its own' '' run n -- ls --k
 check 'completion: only one command after help' '' help run wat
+
+# The same in zsh, whose completion system is not there: what it is given is printed, without what it would not offer.
+completes() {
+    zsh -f -c '
+        offer() { reply=("${(@P)1}") && print -rn -- ${${(M)reply:#${PREFIX}*}%%:*} "" }
+        _describe() { offer $2 }
+        compadd() { offer $2 }
+        _files() { print -n files }
+        _normal() { print -n "$CURRENT: $words" }
+        words=(leasehold "$@") CURRENT=$#words PREFIX=$words[-1]
+        . packaging/completion/_leasehold' zsh "$@" | tr -s ' ' | sed 's/^ //; s/ $//'
+}
+if command -v zsh >/dev/null; then
+    check 'zsh: a command' 'watch' wat
+    check 'zsh: an option' '--kill-after --keep' run n --k
+    PATH=$scratch/fake:$PATH check 'zsh: the names of leases' 'job/a jo b job-2' get jo
+    check 'zsh: an option that stands in the usage only' '--quick' check --q
+    check 'zsh: the command under run' '2: ls --k' run n -- ls --k
+    check 'zsh: a file' 'files' keygen pack
+else
+    for ((i = 0; i < 6; i++)); do echo "ok $((number += 1)) - zsh # skip it is not installed"; done
+fi
+
+# And in fish.
+completes() {
+    fish --no-config -c '
+        source packaging/completion/leasehold.fish
+        complete -C "$argv" | string replace -r "\t.*" "" | string join " "' leasehold "$@"
+}
+if command -v fish >/dev/null; then
+    check 'fish: a command' 'watch' wat
+    check 'fish: an option' '--keep --kill-after' run n --k
+    PATH=$scratch/fake:$PATH check 'fish: the names of leases' 'jo b job/a job-2' get jo
+    check 'fish: an option that stands in the usage only' '--quick' check --q
+    check 'fish: the command under run' 'leaseholdd' run n -- leaseholdd
+    check 'fish: a file' 'packaging/' keygen packag
+else
+    for ((i = 0; i < 6; i++)); do echo "ok $((number += 1)) - fish # skip it is not installed"; done
+fi
