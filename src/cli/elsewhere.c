@@ -6,8 +6,9 @@
 const char *lh_elsewhere_command(const char *typed)
 {
     static const char *const words[][2] = {
-        {"lock", "run"},      {"elect", "run"},        {"exec", "run"}, {"unlock", "release"},
-        {"grant", "acquire"}, {"keep-alive", "renew"}, {"ls", "list"},
+        {"lock", "run"},      {"elect", "run"},     {"exec", "run"},         {"unlock", "release"},
+        {"grant", "acquire"}, {"lease", "acquire"}, {"keep-alive", "renew"}, {"timetolive", "get"},
+        {"extend", "renew"},  {"ls", "list"},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(words[i][0], typed) == 0)

@@ -180,7 +180,8 @@ static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *
         return wrong(syntax, ret_exit);
     }
     if (syntax->takes_command && parsed->command_count == 0) {
-        lh_complain(syntax->command, "the command to run is missing");
+        lh_complain(syntax->command, "the command to run is missing: to hold the lease until "
+                                     "Ctrl-C, write -- sleep infinity");
         return wrong(syntax, ret_exit);
     }
     return true;

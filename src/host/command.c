@@ -245,6 +245,26 @@ static void refuse_unknown_sub(struct lh_call *call, const struct lh_command *gr
                        LH_VALUES(call->words[1], group->name, group->name));
 }
 
+// What a lock on Redis is made of.
+static const char *instead_of(struct lh_slice word)
+{
+    static const struct {
+        struct lh_slice word;
+        const char *ours;
+    } commands[] = {
+        {LH_SLICE_INIT("SET"), "LEASE ACQUIRE"},  {LH_SLICE_INIT("SETNX"), "LEASE ACQUIRE"},
+        {LH_SLICE_INIT("DEL"), "LEASE RELEASE"},  {LH_SLICE_INIT("UNLINK"), "LEASE RELEASE"},
+        {LH_SLICE_INIT("EXPIRE"), "LEASE RENEW"}, {LH_SLICE_INIT("PEXPIRE"), "LEASE RENEW"},
+        {LH_SLICE_INIT("TTL"), "LEASE GET"},      {LH_SLICE_INIT("PTTL"), "LEASE GET"},
+        {LH_SLICE_INIT("EXISTS"), "LEASE GET"},   {LH_SLICE_INIT("KEYS"), "LEASE LIST"},
+        {LH_SLICE_INIT("SCAN"), "LEASE LIST"},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (lh_slice_equal_ignoring_case(commands[i].word, word))
+            return commands[i].ours;
+    return NULL;
+}
+
 // A slip of the typing first; then a subcommand without its group, such as ACQUIRE.
 static void refuse_unknown(struct lh_call *call)
 {
@@ -258,6 +278,13 @@ static void refuse_unknown(struct lh_call *call)
         }
         names[i] =
             lh_commands[i].sub.size_bytes > 0 ? (struct lh_slice){NULL, 0} : lh_commands[i].name;
+    }
+    const char *ours = instead_of(call->words[0]);
+    if (ours != NULL) {
+        lh_call_refuse(call, "ERR",
+                       "unknown command '%': this is Leasehold, not Redis; try $, or LEASE HELP",
+                       LH_VALUES(call->words[0], lh_slice_of_string(ours)));
+        return;
     }
     int nearest = lh_command_nearest(call->words[0], names, lh_command_count);
     if (nearest >= 0)

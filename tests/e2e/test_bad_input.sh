@@ -4,7 +4,7 @@
 # to do, and is one line that no terminal obeys. The configuration's kinds are in test_daemon.sh, the client port's in
 # tests/fault/test_resp.sh, data directories in tests/fault/test_directory.sh.
 . "$(dirname "$0")/lib.sh"
-plan 107
+plan 109
 nets 3
 cluster 3 max-ttl=30s
 leaseholdd=$root/build/leaseholdd # a sanitizer's library would have to be the first one
@@ -81,6 +81,8 @@ check 'after all that A holds' answers held 3 GET held
 # --- commands, options, endpoints ---
 refuses "unknown command 'aquire': did you mean 'acquire'?" aquire x
 refuses "unknown command 'lock': did you mean 'run'?" lock x true
+refuses "unknown command 'lease': did you mean 'acquire'?" lease grant 10
+refuses 'the command to run is missing: to hold the lease until Ctrl-C, write -- sleep infinity' run x
 refuses "unknown option '-n': did you mean '--nonblock'?" run x -n true
 refuses "unknown option '-w': did you mean '--wait'?" run x -w 5 true
 refuses "unknown option '-w': did you mean '--json'?" get x -w json

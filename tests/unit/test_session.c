@@ -309,6 +309,9 @@ static void suggests_what_was_meant(void **state)
     refuses(*state, "acquire a", "unknown command 'acquire': did you mean LEASE ACQUIRE?");
     refuses(*state, "LEASE aqcuire a", "did you mean LEASE ACQUIRE?");
     refuses(*state, "LEASE frobnicate", "unknown subcommand 'frobnicate' of LEASE: try LEASE HELP");
+    refuses(*state, "SET a b NX PX 10000",
+            "this is Leasehold, not Redis; try LEASE ACQUIRE, or LEASE HELP");
+    refuses(*state, "pexpire a 10000", "try LEASE RENEW, or LEASE HELP");
     refuses(*state, "ZRANGEBYSCORE a", "this is Leasehold, not Redis");
     refuses(*state, "CLUSTER SLOTS", "unknown subcommand 'SLOTS' of CLUSTER");
     refuses(*state, "LEASE ", "unknown subcommand '' of LEASE");
