@@ -45,7 +45,7 @@ static unsigned keys_of(enum lh_request_kind kind, enum lh_status status)
         keys |= status == LH_STATUS_NOQUORUM ? HAS_NODE : HAS_REVOKED;
         return kind == LH_REQUEST_RENEW ? keys | HAS_RATE : keys;
     }
-    case LH_STATUS_FREE:
+    case LH_STATUS_FREE: return HAS_NAME;
     case LH_STATUS_UNDECIDED:
     case LH_STATUS_LISTED:
     case LH_STATUS_BUSY: break;
