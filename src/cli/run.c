@@ -127,7 +127,8 @@ static bool parse(int argc, char **argv, struct asked *asked, struct lh_parsed *
         {"connect", LH_OPTION_TEXT, &asked->common.connect, "ENDPOINT[,..]",
          "where daemons are (default $LEASEHOLD_CONNECT, then unix:/run/leasehold/client.sock)"},
         {"timeout", LH_OPTION_DURATION, &asked->common.timeout, "D",
-         "give up waiting after so long without an answer of a quorum\n"
+         "give up after so long without an answer of a quorum; who waits for another\n"
+         "to let go gives up after --wait\n"
          "(default 5s, or --wait if that is less, but at least 1s)"},
     };
     const struct lh_syntax syntax = {
