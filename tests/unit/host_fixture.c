@@ -3,12 +3,13 @@
 // machine.
 #include "host_fixture.h"
 
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -60,6 +61,33 @@ void cluster_break(struct cluster *cluster, const char *format, ...)
 static bool chance(struct cluster *cluster, uint32_t ppm)
 {
     return ppm > 0 && lh_prng_below(&cluster->prng, MILLION) < ppm;
+}
+
+// --- memory ---
+
+// What is large and hardly touched: the kernel's zeroes, right before a page that nobody may touch. A
+// sanitizer would write the shadow of all of it, three times.
+static size_t pages_of(size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (size + page - 1) / page * page;
+}
+
+static void *take_pages(size_t size)
+{
+    const size_t mapped = pages_of(size), page = pages_of(1);
+    uint8_t *pages = mmap(NULL, mapped + page, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + mapped, page, PROT_NONE) != 0)
+        abort();
+    return pages + mapped - size;
+}
+
+static void give_pages_back(void *memory, size_t size)
+{
+    const size_t mapped = pages_of(size);
+    if (memory != NULL && munmap((uint8_t *)memory + size - mapped, mapped + pages_of(1)) != 0)
+        abort();
 }
 
 // --- clocks ---
@@ -858,9 +886,10 @@ bool cluster_start(struct cluster *cluster, unsigned index)
         abort();
     for (unsigned i = 0; i < sizeof process->config.entropy; i++)
         process->config.entropy[i] = (uint8_t)lh_prng_next(&cluster->prng);
-    size_t size = (lh_driver_size(&process->config) + 15) & ~(size_t)15;
-    if (process->memory == NULL)
-        process->memory = calloc(1, size);
+    if (process->memory == NULL) {
+        process->memory_size = (lh_driver_size(&process->config) + 15) & ~(size_t)15;
+        process->memory = take_pages(process->memory_size);
+    }
     struct lh_driver *driver = lh_driver_init(process->memory, &process->config, &world);
     process->life++;
     process->refused = NULL;
@@ -1243,12 +1272,10 @@ struct cluster_settings cluster_defaults(void)
 
 struct cluster *cluster_open(const struct cluster_settings *settings)
 {
-    mallopt(M_MMAP_THRESHOLD,
-            1 << 20); // a node's memory is large and hardly touched: the kernel's zeroes will do
-    struct cluster *cluster = calloc(1, sizeof *cluster);
+    struct cluster *cluster = take_pages(sizeof *cluster);
     cluster->settings = *settings;
     cluster->loud = getenv("LEASEHOLD_FIXTURE_LOUD") != NULL;
-    cluster->tapes = calloc(CLUSTER_TAPES_MAX, sizeof cluster->tapes[0]);
+    cluster->tapes = take_pages(CLUSTER_TAPES_MAX * sizeof cluster->tapes[0]);
     lh_prng_seed_number(&cluster->prng, settings->seed);
     cluster->true_ns = LH_NS_PER_S;
     for (unsigned i = 0; i < settings->nodes; i++)
@@ -1266,9 +1293,9 @@ void cluster_close(struct cluster *cluster)
         hand_backlog(&cluster->processes[i], false);
         free(cluster->processes[i].saved);
         free(cluster->processes[i].backlog);
-        free(cluster->processes[i].memory);
+        give_pages_back(cluster->processes[i].memory, cluster->processes[i].memory_size);
     }
-    for (unsigned i = 0; i < CLUSTER_CLIENTS_MAX; i++) {
+    for (unsigned i = 0; i < cluster->client_count; i++) {
         free(cluster->clients[i].input);
         free(cluster->clients[i].unread);
         free(cluster->clients[i].corked_bytes);
@@ -1278,6 +1305,6 @@ void cluster_close(struct cluster *cluster)
     for (size_t i = 0; i < cluster->heap_count; i++)
         free(cluster->heap[i].bytes);
     free(cluster->heap);
-    free(cluster->tapes);
-    free(cluster);
+    give_pages_back(cluster->tapes, CLUSTER_TAPES_MAX * sizeof cluster->tapes[0]);
+    give_pages_back(cluster, sizeof *cluster);
 }

@@ -66,7 +66,8 @@ struct cluster_clock {
 struct cluster_process {
     struct cluster *cluster;
     struct lh_host_config config;
-    void *memory;             // of its drivers, one after the other
+    void *memory; // of its drivers, one after the other
+    size_t memory_size;
     struct lh_driver *driver; // NULL while down
     const char *refused;      // why it did not start
     uint32_t life;            // counts starts
