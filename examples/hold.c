@@ -86,7 +86,8 @@ int main(int argc, char **argv)
     }
     enum lh_return result = lh_lease_acquire(client, argv[1], &options, &program.lease);
     if (result != LH_OK) {
-        fprintf(stderr, "hold: '%s': %s\n", argv[1], lh_return_text(result));
+        fprintf(stderr, "hold: %s\n",
+                result == LH_ARGUMENT ? lh_client_why(client) : lh_return_text(result));
         lh_client_close(client);
         return 64;
     }

@@ -66,6 +66,10 @@ LH_API enum lh_return lh_client_open(const char *endpoints, struct lh_client **r
 // ends by itself, so release first if others wait. Accepts NULL. Not from a callback.
 LH_API void lh_client_close(struct lh_client *client);
 
+// What was wrong with the latest call on this client that returned LH_ARGUMENT: a sentence that
+// names the argument and its value, or "". Owned by the client, valid until the next such call.
+LH_API const char *lh_client_why(const struct lh_client *client);
+
 // One descriptor, the same for the life of the client. Poll it for reading, without a time-out of
 // your own; when it is readable, call lh_client_dispatch. Do not read from it.
 LH_API int lh_client_fd(const struct lh_client *client);
@@ -144,7 +148,7 @@ struct lh_lease_options {
 
 // Asks for the lease `name`: 1..255 bytes of UTF-8 without control characters, no '@' in front.
 // Copied. What becomes of it is told by events, from lh_client_dispatch on, never from this call.
-// Returns LH_OK, LH_MEMORY or LH_ARGUMENT.
+// Returns LH_OK, LH_MEMORY or LH_ARGUMENT (lh_client_why says which).
 LH_API enum lh_return lh_lease_acquire(struct lh_client *client, const char *name,
                                        const struct lh_lease_options *options,
                                        struct lh_lease **ret_lease);

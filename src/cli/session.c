@@ -73,14 +73,12 @@ bool lh_session_holder(const char *command, const char *holder, struct lh_holdin
         lh_holder_make(lease->holder);
         return true;
     }
-    if (lh_utf8_name_valid(lh_slice_of_string(holder))) {
+    struct lh_error error;
+    if (lh_holder_check(holder, &error)) {
         snprintf(lease->holder, sizeof lease->holder, "%s", holder);
         return true;
     }
-    lh_complain(command,
-                "the holder '%.64s%s' of %zu bytes is refused: write 1 to %d bytes of UTF-8 "
-                "without control characters",
-                holder, strlen(holder) > 64 ? "..." : "", strlen(holder), LH_HOLDER_MAX_BYTES);
+    lh_complain(command, "%s", error.text);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }

@@ -55,3 +55,14 @@ bool lh_name_check(const char *name, struct lh_error *error)
                             name);
     return true;
 }
+
+bool lh_holder_check(const char *holder, struct lh_error *error)
+{
+    if (lh_utf8_name_valid(lh_slice_of_string(holder)))
+        return true;
+    return lh_error_set(error,
+                        "the holder '%.64s%s' of %zu bytes is refused: write 1 to %d bytes of "
+                        "UTF-8 without control characters",
+                        holder, strlen(holder) > 64 ? "..." : "", strlen(holder),
+                        LH_HOLDER_MAX_BYTES);
+}

@@ -16,6 +16,9 @@ void lh_holder_make(char ret_holder[LH_HOLDER_MAX_BYTES + 1]);
 // '@'. On failure the error says which rule it breaks.
 bool lh_name_check(const char *name, struct lh_error *error);
 
+// Whether `holder` can be one: 1..255 bytes of UTF-8 without control characters.
+bool lh_holder_check(const char *holder, struct lh_error *error);
+
 // From the kernel; waits for it at most once, early after boot.
 uint64_t lh_random_bits(void);
 

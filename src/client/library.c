@@ -12,6 +12,7 @@
 #include "leasehold/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ struct lh_client {
     int epoll_fd;
     int timer_fd;
     bool dispatching;
-    bool trouble; // a system call failed in this dispatch
+    bool trouble;        // a system call failed in this dispatch
+    struct lh_error why; // the latest LH_ARGUMENT
     struct lh_lease *leases;
 };
 
@@ -92,6 +94,11 @@ enum lh_return lh_client_open(const char *endpoints, struct lh_client **ret_clie
     lh_client_close(client);
     errno = failure;
     return result;
+}
+
+const char *lh_client_why(const struct lh_client *client)
+{
+    return client->why.text;
 }
 
 int lh_client_fd(const struct lh_client *client)
@@ -388,26 +395,38 @@ enum lh_return lh_client_dispatch(struct lh_client *client)
 
 // --- leases ---
 
-static bool read_options(const struct lh_lease_options *given, struct lh_lease_options *ret)
+static bool check_least(const char *option, int64_t given, int64_t least, struct lh_error *error)
+{
+    return given >= least ||
+           lh_error_set(error, "%s %" PRId64 " is too small: give at least %" PRId64, option, given,
+                        least);
+}
+
+static bool read_options(const struct lh_lease_options *given, struct lh_lease_options *ret,
+                         struct lh_error *error)
 {
     *ret = (struct lh_lease_options){.size_bytes = sizeof *ret};
     if (given == NULL)
         return true;
     if (given->size_bytes < sizeof *ret)
-        return false;
+        return lh_error_set(error,
+                            "size_bytes %zu is too small: set it to sizeof(struct "
+                            "lh_lease_options), which is %zu",
+                            given->size_bytes, sizeof *ret);
     *ret = *given;
-    return ret->ttl_ms >= 0 && ret->wait_ms >= LH_WAIT_WITHOUT_END && ret->patience_ms >= 0 &&
-           ret->pulse_ms >= 0 &&
-           (ret->holder == NULL || lh_utf8_name_valid(lh_slice_of_string(ret->holder)));
+    return check_least("ttl_ms", ret->ttl_ms, 0, error) &&
+           check_least("wait_ms", ret->wait_ms, LH_WAIT_WITHOUT_END, error) &&
+           check_least("patience_ms", ret->patience_ms, 0, error) &&
+           check_least("pulse_ms", ret->pulse_ms, 0, error) &&
+           (ret->holder == NULL || lh_holder_check(ret->holder, error));
 }
 
 static enum lh_return open_lease(struct lh_client *client, const char *name, int64_t token,
                                  const struct lh_lease_options *given, struct lh_lease **ret_lease)
 {
     struct lh_lease_options options;
-    struct lh_error error;
     char holder[LH_HOLDER_MAX_BYTES + 1];
-    if (!lh_name_check(name, &error) || !read_options(given, &options))
+    if (!lh_name_check(name, &client->why) || !read_options(given, &options, &client->why))
         return LH_ARGUMENT;
     struct lh_lease *lease = calloc(1, sizeof *lease);
     if (lease == NULL)
@@ -452,9 +471,15 @@ enum lh_return lh_lease_acquire(struct lh_client *client, const char *name,
 enum lh_return lh_lease_resume(struct lh_client *client, const char *name, int64_t token,
                                const struct lh_lease_options *options, struct lh_lease **ret_lease)
 {
-    if (token <= 0 || options == NULL || options->size_bytes < sizeof *options ||
-        options->holder == NULL)
+    struct lh_lease_options read;
+    if (!check_least("token", token, 1, &client->why) ||
+        !read_options(options, &read, &client->why))
         return LH_ARGUMENT;
+    if (read.holder == NULL) {
+        lh_error_set(&client->why,
+                     "holder is NULL: give the one that token %" PRId64 " was granted to", token);
+        return LH_ARGUMENT;
+    }
     return open_lease(client, name, token, options, ret_lease);
 }
 

@@ -233,27 +233,37 @@ static void test_wrong_arguments(void **state)
     assert_int_equal(lh_client_open("nowhere", &client, NULL, 0), LH_ARGUMENT);
     assert_null(client);
     client = open_client("/tmp/lh-there-is-no-such-socket");
-    assert_int_equal(lh_lease_acquire(client, "", NULL, &lease), LH_ARGUMENT);
-    assert_int_equal(lh_lease_acquire(client, "@leader", NULL, &lease), LH_ARGUMENT);
-#define WRONG(...)                                                                                 \
-    assert_int_equal(                                                                              \
-        lh_lease_acquire(client, "job",                                                            \
-                         &(struct lh_lease_options){.size_bytes = sizeof(struct lh_lease_options), \
-                                                    __VA_ARGS__},                                  \
-                         &lease),                                                                  \
-        LH_ARGUMENT)
-    WRONG(.ttl_ms = -1);
-    WRONG(.wait_ms = -2);
-    WRONG(.patience_ms = -1);
-    WRONG(.pulse_ms = -1);
-    WRONG(.holder = "");
-    WRONG(.holder = "a\nb");
-    struct lh_lease_options options = {.size_bytes = sizeof options - 1};
-    assert_int_equal(lh_lease_acquire(client, "job", &options, &lease), LH_ARGUMENT);
+    assert_string_equal(lh_client_why(client), "");
+// WRONG(CALL, WHY): it is refused, and lh_client_why has WHY in it.
+#define WRONG(call, why)                                                                           \
+    do {                                                                                           \
+        assert_int_equal(call, LH_ARGUMENT);                                                       \
+        assert_non_null(strstr(lh_client_why(client), why));                                       \
+    } while (0)
+#define WRONG_OPTION(why, ...)                                                                     \
+    WRONG(lh_lease_acquire(client, "job",                                                          \
+                           &(struct lh_lease_options){                                             \
+                               .size_bytes = sizeof(struct lh_lease_options), __VA_ARGS__},        \
+                           &lease),                                                                \
+          why)
+    WRONG(lh_lease_acquire(client, "", NULL, &lease), "the name is empty");
+    WRONG(lh_lease_acquire(client, "@leader", NULL, &lease), "'@leader'");
+    WRONG_OPTION("ttl_ms -1 is too small: give at least 0", .ttl_ms = -1);
+    WRONG_OPTION("wait_ms -2 is too small: give at least -1", .wait_ms = -2);
+    WRONG_OPTION("patience_ms -3 ", .patience_ms = -3);
+    WRONG_OPTION("pulse_ms -4 ", .pulse_ms = -4);
+    WRONG_OPTION("the holder '' of 0 bytes", .holder = "");
+    WRONG_OPTION("control characters", .holder = "a\nb");
+    struct lh_lease_options options = {.size_bytes = 3};
+    WRONG(lh_lease_acquire(client, "job", &options, &lease), "size_bytes 3 is too small");
+    WRONG(lh_lease_resume(client, "job", 7, &options, &lease), "size_bytes 3 is too small");
+    options.size_bytes = sizeof options - 1;
+    WRONG(lh_lease_acquire(client, "job", &options, &lease), "size_bytes");
     options = (struct lh_lease_options){.size_bytes = sizeof options, .holder = "me"};
-    assert_int_equal(lh_lease_resume(client, "job", 0, &options, &lease), LH_ARGUMENT);
+    WRONG(lh_lease_resume(client, "job", 0, &options, &lease), "token 0 is too small");
     options.holder = NULL;
-    assert_int_equal(lh_lease_resume(client, "job", 7, &options, &lease), LH_ARGUMENT);
+    WRONG(lh_lease_resume(client, "job", 7, &options, &lease), "the one that token 7 ");
+    WRONG(lh_lease_resume(client, "job", 7, NULL, &lease), "holder is NULL");
     assert_null(lease);
     lh_lease_close(NULL);
     lh_client_close(client);
