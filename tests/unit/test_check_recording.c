@@ -16,7 +16,7 @@
 
 #include "check/trace_check.h"
 
-enum { LINES = 32, SIZE = 256 };
+enum { LINES = 48, SIZE = 256 };
 
 #define KEY "\"key\":\"00000000000000010000000000000002\""
 #define TTL "\"ttl_ns\":1000"
@@ -250,6 +250,51 @@ static void a_revoked_lease_is_not_renewed(void **state)
     }
 }
 
+// A renewal whose Accepts are out when the lease is revoked: the end that is reported covers it.
+static void a_revoked_lease_ends_as_reported(void **state)
+{
+#define RENEWAL "," KEY ",\"ballot\":196865"
+#define REPORTED ",\"reported\":65793,\"exclusion_ns\":991"
+    (void)state;
+    static const char *const renewal[] = {
+        AT(1, 11, 200) "\"send\",\"to\":2,\"kind\":\"prepare\"" RENEWAL "," TTL "}",
+        AT(1, 12, 200) "\"send\",\"to\":3,\"kind\":\"prepare\"" RENEWAL "," TTL "}",
+        AT(2, 6, 80) "\"receive\",\"from\":1,\"kind\":\"prepare\"" RENEWAL "," TTL "}",
+        AT(2, 7, 80) "\"send\",\"to\":1,\"kind\":\"promise\"" RENEWAL REPORTED "}",
+        AT(3, 6, 80) "\"receive\",\"from\":1,\"kind\":\"prepare\"" RENEWAL "," TTL "}",
+        AT(3, 7, 80) "\"send\",\"to\":1,\"kind\":\"promise\"" RENEWAL REPORTED "}",
+        AT(1, 13, 210) "\"receive\",\"from\":2,\"kind\":\"promise\"" RENEWAL REPORTED "}",
+        AT(1, 14, 211) "\"receive\",\"from\":3,\"kind\":\"promise\"" RENEWAL REPORTED "}",
+        AT(1, 15, 211) "\"send\",\"to\":2,\"kind\":\"accept\"" RENEWAL ",\"base\":65793," TTL "}",
+        AT(1, 16, 211) "\"send\",\"to\":3,\"kind\":\"accept\"" RENEWAL ",\"base\":65793," TTL "}",
+        AT(1, 17, 220) "\"revoked\"," KEY ",\"token\":65793,\"until\":1200,\"name\":\"a\"}",
+        AT(2, 8, 90) "\"receive\",\"from\":1,\"kind\":\"accept\"" RENEWAL ",\"base\":65793," TTL
+                     "}",
+        AT(2, 9, 90) "\"send\",\"to\":1,\"kind\":\"accepted\"" RENEWAL "}",
+        AT(3, 8, 90) "\"receive\",\"from\":1,\"kind\":\"accept\"" RENEWAL ",\"base\":65793," TTL
+                     "}",
+        AT(3, 9, 90) "\"send\",\"to\":1,\"kind\":\"accepted\"" RENEWAL "}",
+        AT(1, 18, 230) "\"receive\",\"from\":2,\"kind\":\"accepted\"" RENEWAL "}",
+        AT(1, 19, 231) "\"receive\",\"from\":3,\"kind\":\"accepted\"" RENEWAL "}",
+        AT(1, 20, 231) "\"renewed\"," KEY ",\"token\":65793,\"until\":1200,\"name\":\"a\"}",
+    };
+    enum { RENEWAL_LINES = sizeof renewal / sizeof renewal[0], REVOKED = 10 };
+    for (unsigned i = 0; i < 2; i++) {
+        tell();
+        leave_out(18); // the Release, and what follows at node 1
+        for (unsigned line = 12; line >= 10; line--)
+            leave_out(line);
+        const unsigned first = count;
+        for (unsigned line = 0; line < RENEWAL_LINES; line++)
+            snprintf(lines[count++], SIZE, "%s", renewal[line]);
+        if (i == 1)
+            edit(first + REVOKED, "\"until\":1200", "\"until\":1110");
+        expect(i == 0 ? "" : "revoked: renewed beyond the end that was reported");
+    }
+#undef RENEWAL
+#undef REPORTED
+}
+
 // A lease that ran out while its node was away, or as it came back, may be told to be lost or not.
 static void a_lease_that_ended_in_a_restart_is_told_or_not(void **state)
 {
@@ -432,6 +477,7 @@ int main(void)
         cmocka_unit_test(an_end_is_sent_and_told),
         cmocka_unit_test(a_fresh_attempt_is_taken_back),
         cmocka_unit_test(a_revoked_lease_is_not_renewed),
+        cmocka_unit_test(a_revoked_lease_ends_as_reported),
         cmocka_unit_test(a_lease_that_ended_in_a_restart_is_told_or_not),
         cmocka_unit_test(the_acceptor_is_held_to_its_rules),
         cmocka_unit_test(the_network_is_held_to_what_was_sent),
