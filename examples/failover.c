@@ -45,15 +45,20 @@ static void on_signal(int number)
 static void on_event(struct lh_lease *lease, const struct lh_lease_event *event, void *context)
 {
     struct candidate *candidate = context;
-    (void)lease;
     switch (event->kind) {
     case LH_LEASE_GRANTED: printf("primary, token %" PRId64 "\n", event->token); break;
     case LH_LEASE_OWNER: printf("standby, '%s' is primary\n", event->holder); break;
     case LH_LEASE_ENDANGERED: printf("still primary: %s\n", event->reason); break;
-    case LH_LEASE_NOT_ACQUIRED:
-    case LH_LEASE_LOST:
-    case LH_LEASE_RELEASED:
+    case LH_LEASE_LOST: // nothing acts between two dispatches: what is left of it can be let go
         printf("not primary, cause %d %s\n", (int)event->cause, event->reason);
+        if (lh_lease_valid(lease))
+            lh_lease_release(lease);
+        else
+            candidate->over = true;
+        break;
+    case LH_LEASE_NOT_ACQUIRED:
+    case LH_LEASE_RELEASED:
+        printf("over, cause %d %s\n", (int)event->cause, event->reason);
         candidate->over = true;
         break;
     }

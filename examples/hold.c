@@ -8,6 +8,7 @@
 // says at that moment. Exit code: 0 released, 75 not acquired, 76 lost.
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 struct program {
     struct lh_lease *lease;
+    bool lost;
     int exit_code; // -1: goes on
 };
 
@@ -38,14 +40,18 @@ static void on_event(struct lh_lease *lease, const struct lh_lease_event *event,
     case LH_LEASE_ENDANGERED:
         printf("endangered, cause %d: %s\n", (int)event->cause, event->reason);
         break;
-    case LH_LEASE_LOST: // stop at once; whatever is left of it is for stopping
+    case LH_LEASE_LOST: // stop at once: whatever is left of it is for stopping; then let go of it
         printf("lost, cause %d, %" PRId64 " ms left: %s\n", (int)event->cause,
                lh_lease_remaining_ns(lease) / 1000000, event->reason);
-        program->exit_code = 76;
+        program->lost = true;
+        if (lh_lease_valid(lease))
+            lh_lease_release(lease);
+        else
+            program->exit_code = 76;
         break;
     case LH_LEASE_RELEASED:
         printf("released, cause %d\n", (int)event->cause);
-        program->exit_code = 0;
+        program->exit_code = program->lost ? 76 : 0;
         break;
     }
 }

@@ -3,7 +3,7 @@
 # libleasehold against three daemons: the examples, compiled as a user would against the installed tree.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/installed.sh"
-plan 38
+plan 40
 install_tree
 
 # build NAME: compiles examples/NAME.c with what pkg-config says.
@@ -61,6 +61,11 @@ check 'and knows its predecessor' says b "after token $token of '.*@"
 cli 1 revoke job
 check 'revoked, B is told so' ended b 76
 check 'with the cause' says b '^lost, cause 4, '
+holds r revoked 3000
+check 'one with much left' eventually 10 says r '^granted'
+cli 1 revoke revoked
+check 'revoked, it releases what is left, and the name is free at once' eval '
+    eventually 10 says r "^lost, cause 4, 1[0-9][0-9][0-9] ms left" && ended r 76 && within 0 500 eventually 1 answers free 1 GET revoked'
 holds c job 600 "$dir/2.sock"
 check 'C is granted' eventually 10 says c '^granted'
 kill9 2
