@@ -55,7 +55,7 @@ check 'the hand-over is told' eventually 5 hand_over
 lines=$(wc -l <"$dir/one.out")
 
 # --- revoke ---
-eventually 5 grep -q '"event":"gained",.*"holder":"next"' "$dir/two.out" # a node asks the others every 250 ms, and sees both at once otherwise
+eventually 5 grep -q '"state":"held",.*"holder":"next"' "$dir/two.out" # a node asks the others every 250 ms, and may see the revocation with it otherwise
 check 'revoked' exits 0 2 revoke job
 check 'and told' tells one $((lines + 1)) 'revoked  job .* next$'
 check 'by another node too' eventually 5 grep -q '"event":"revoked","name":"job","state":"held",.*"holder":"next".*"revoked":true,' "$dir/two.out"
