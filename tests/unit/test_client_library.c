@@ -222,17 +222,23 @@ static void test_nobody_listens_is_told_when_the_patience_ends(void **state)
     lh_client_close(client);
 }
 
-static void test_wrong_arguments(void **state)
+static void test_wrong_endpoints(void **state)
 {
     (void)state;
     struct lh_client *client = NULL;
-    struct lh_lease *lease = NULL;
     char why[256] = "";
     assert_int_equal(lh_client_open("nowhere", &client, why, sizeof why), LH_ARGUMENT);
     assert_non_null(strstr(why, "'nowhere'"));
     assert_int_equal(lh_client_open("nowhere", &client, NULL, 0), LH_ARGUMENT);
     assert_null(client);
-    client = open_client("/tmp/lh-there-is-no-such-socket");
+}
+
+// Each is refused, and lh_client_why names the argument and its value.
+static void test_wrong_requests(void **state)
+{
+    (void)state;
+    struct lh_lease *lease = NULL;
+    struct lh_client *client = open_client("/tmp/lh-there-is-no-such-socket");
     assert_string_equal(lh_client_why(client), "");
 // WRONG(CALL, WHY): it is refused, and lh_client_why has WHY in it.
 #define WRONG(call, why)                                                                           \
@@ -346,7 +352,8 @@ int main(void)
         cmocka_unit_test(test_a_callback_may_acquire_and_release),
         cmocka_unit_test(test_a_release_is_remembered),
         cmocka_unit_test(test_nobody_listens_is_told_when_the_patience_ends),
-        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_wrong_endpoints),
+        cmocka_unit_test(test_wrong_requests),
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_any_thread_may_ask),
     };
