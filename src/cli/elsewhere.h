@@ -8,8 +8,14 @@
 // The command that is called `typed` elsewhere; NULL if there is none.
 const char *lh_elsewhere_command(const char *typed);
 
-// What to write instead of the option `typed` (without dashes) at a command with this syntax: the
-// end of a sentence; NULL if it is known nowhere, or this command has nothing like it.
-const char *lh_elsewhere_option(const struct lh_syntax *syntax, const char *typed);
+// What stands for an option of another tool.
+struct lh_elsewhere {
+    const char *ours;   // an option of this command; NULL: none is needed
+    const char *advice; // the end of a sentence; NULL: did you mean `ours`?
+};
+
+// What stands for the option `typed` (without dashes) at a command with this syntax; NULL if it is
+// known nowhere, or this command has nothing like it.
+const struct lh_elsewhere *lh_elsewhere_option(const struct lh_syntax *syntax, const char *typed);
 
 #endif

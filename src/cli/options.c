@@ -12,7 +12,8 @@
 
 #define OPTIONS_MOST 24
 
-static const struct lh_option *find(const struct lh_syntax *syntax, const char *name, size_t size)
+const struct lh_option *lh_option_find(const struct lh_syntax *syntax, const char *name,
+                                       size_t size)
 {
     for (size_t i = 0; i < syntax->option_count; i++) {
         const char *candidate = syntax->options[i].name;
@@ -22,10 +23,17 @@ static const struct lh_option *find(const struct lh_syntax *syntax, const char *
     return NULL;
 }
 
+// After a first word that is "Usage" in the help and "usage" below a complaint.
+static void print_usage(FILE *where, const char *word, const struct lh_syntax *syntax)
+{
+    fprintf(where, "%s: leasehold %s%s%s\n", word, syntax->command,
+            syntax->arguments[0] != '\0' ? " " : "", syntax->arguments);
+}
+
 static void print_help(const struct lh_syntax *syntax)
 {
-    printf("Usage: leasehold %s%s%s\n\n%s\n", syntax->command,
-           syntax->arguments[0] != '\0' ? " " : "", syntax->arguments, syntax->about);
+    print_usage(stdout, "Usage", syntax);
+    printf("\n%s\n", syntax->about);
     if (syntax->option_count > 0)
         printf("\nOptions:\n");
     for (size_t i = 0; i < syntax->option_count; i++) {
@@ -45,8 +53,7 @@ static void print_help(const struct lh_syntax *syntax)
 
 static bool wrong(const struct lh_syntax *syntax, int *ret_exit)
 {
-    fprintf(stderr, "usage: leasehold %s%s%s\n", syntax->command,
-            syntax->arguments[0] != '\0' ? " " : "", syntax->arguments);
+    print_usage(stderr, "usage", syntax);
     *ret_exit = LH_EXIT_USAGE;
     return false;
 }
@@ -54,26 +61,27 @@ static bool wrong(const struct lh_syntax *syntax, int *ret_exit)
 // `word` is as it was typed, with one dash or two, and its value perhaps.
 static bool unknown_option(const struct lh_syntax *syntax, const char *word, int *ret_exit)
 {
+    char typed[66]; // without the value
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word, "="), word);
     const bool dashed = word[1] != '-';
-    const char *typed = word + (dashed ? 1 : 2);
-    const size_t size = strcspn(typed, "=");
+    const char *name = typed + (dashed ? 1 : 2);
     const char *names[OPTIONS_MOST + 1] = {"help"};
     for (size_t i = 0; i < syntax->option_count && i < OPTIONS_MOST; i++)
         names[i + 1] = syntax->options[i].name;
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)size, typed);
-    const char *elsewhere = lh_elsewhere_option(syntax, name);
-    const char *nearest = lh_cli_nearest(name, names, OPTIONS_MOST + 1);
+    const struct lh_elsewhere *elsewhere = lh_elsewhere_option(syntax, name);
+    const char *meant = NULL;
     if (elsewhere != NULL)
-        lh_complain(syntax->command, "unknown option '%s%s': %s", dashed ? "-" : "--", name,
-                    elsewhere);
-    else if (nearest != NULL && (!dashed || size > 1))
-        lh_complain(syntax->command, "unknown option '%s%s': did you mean '--%s'?",
-                    dashed ? "-" : "--", name, nearest);
+        meant = elsewhere->ours;
+    else if (!dashed || strlen(name) > 1)
+        meant = lh_cli_nearest(name, names, OPTIONS_MOST + 1);
+    if (elsewhere != NULL && elsewhere->advice != NULL)
+        lh_complain(syntax->command, "unknown option '%s': %s", typed, elsewhere->advice);
+    else if (meant != NULL)
+        lh_complain(syntax->command, "unknown option '%s': did you mean '--%s'?", typed, meant);
     else if (dashed)
         lh_complain(syntax->command, "unknown option '%s': options begin with '--'", word);
     else
-        lh_complain(syntax->command, "unknown option '--%s'", name);
+        lh_complain(syntax->command, "unknown option '%s'", typed);
     return wrong(syntax, ret_exit);
 }
 
@@ -131,7 +139,7 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
     const char *name = argv[*at] + (argv[*at][1] == '-' ? 2 : 1);
     const char *equals = strchr(name, '=');
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
-    const struct lh_option *option = find(syntax, name, size);
+    const struct lh_option *option = lh_option_find(syntax, name, size);
     if (option == NULL)
         return unknown_option(syntax, argv[*at], ret_exit);
     const char *value = equals ? equals + 1 : NULL;
@@ -154,7 +162,7 @@ static bool parse_option(const struct lh_syntax *syntax, char **argv, int *at, i
 // `-E5`, `-E=5`, or a letter that is none.
 static bool refuse_dashed(const struct lh_syntax *syntax, const char *word, int *ret_exit)
 {
-    const struct lh_option *option = find(syntax, word + 1, 1);
+    const struct lh_option *option = lh_option_find(syntax, word + 1, 1);
     const char *value = word + 2 + (word[2] == '=');
     if (option == NULL)
         return unknown_option(syntax, word, ret_exit);
@@ -168,7 +176,7 @@ static bool is_option(const struct lh_syntax *syntax, const char *word)
 {
     if (word[0] != '-' || word[1] == '-')
         return word[0] == '-';
-    return word[1] != '\0' && word[2] == '\0' && find(syntax, word + 1, 1) != NULL;
+    return word[1] != '\0' && word[2] == '\0' && lh_option_find(syntax, word + 1, 1) != NULL;
 }
 
 static bool check_count(const struct lh_syntax *syntax, const struct lh_parsed *parsed,

@@ -60,6 +60,10 @@ struct lh_parsed {
 bool lh_options_parse(const struct lh_syntax *syntax, int argc, char **argv,
                       struct lh_parsed *ret_parsed, int *ret_exit);
 
+// The option of this name, of size bytes; NULL if there is none.
+const struct lh_option *lh_option_find(const struct lh_syntax *syntax, const char *name,
+                                       size_t size);
+
 // --nonblock and --wait exclude each other: says so and sets *ret_exit.
 bool lh_options_one_wait(const char *command, bool nonblock, const struct lh_option_duration *wait,
                          int *ret_exit);

@@ -428,6 +428,11 @@ static enum lh_return open_lease(struct lh_client *client, const char *name, int
     char holder[LH_HOLDER_MAX_BYTES + 1];
     if (!lh_name_check(name, &client->why) || !read_options(given, &options, &client->why))
         return LH_ARGUMENT;
+    if (token != 0 && options.holder == NULL) {
+        lh_error_set(&client->why,
+                     "holder is NULL: give the one that token %" PRId64 " was granted to", token);
+        return LH_ARGUMENT;
+    }
     struct lh_lease *lease = calloc(1, sizeof *lease);
     if (lease == NULL)
         return LH_MEMORY;
@@ -471,15 +476,8 @@ enum lh_return lh_lease_acquire(struct lh_client *client, const char *name,
 enum lh_return lh_lease_resume(struct lh_client *client, const char *name, int64_t token,
                                const struct lh_lease_options *options, struct lh_lease **ret_lease)
 {
-    struct lh_lease_options read;
-    if (!check_least("token", token, 1, &client->why) ||
-        !read_options(options, &read, &client->why))
+    if (!check_least("token", token, 1, &client->why))
         return LH_ARGUMENT;
-    if (read.holder == NULL) {
-        lh_error_set(&client->why,
-                     "holder is NULL: give the one that token %" PRId64 " was granted to", token);
-        return LH_ARGUMENT;
-    }
     return open_lease(client, name, token, options, ret_lease);
 }
 

@@ -371,6 +371,8 @@ exits() {
     cli "$@"
     [ $code = "$wanted" ]
 }
+# The token in the JSON that cli printed.
+told_token() { grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9; }
 
 # --- holders and referees ---
 

@@ -16,7 +16,6 @@ tells() {
     tell "${@:2}"
     [ $code = "$1" ]
 }
-member() { python3 -c 'import json, sys; print(json.loads(sys.argv[1]).get(sys.argv[2]))' "$out" "$1"; }
 # compare [TABLE]: whether what is told is what it says. differs WANTED: whether only this differs.
 compare() { python3 "$here/tools/json_names.py" "${1:-$root/docs/operations.md}" "$dir/said" >"$dir/differs.log"; }
 differs() { not compare "$dir/table" && [ "$(cat "$dir/differs.log")" = "$1" ]; }
@@ -43,7 +42,7 @@ check 'a watcher' eventually 5 test -s "$dir/watched"
 tell 1 get job
 tell 1 revoke job
 check 'granted' tells 0 1 acquire job --ttl 5s --holder me
-token=$(member token)
+token=$(told_token)
 tell 1 renew job --token "$token" --holder me
 tell 2 get job
 tell 2 list
@@ -60,7 +59,7 @@ check 'what revoke of a free name tells' eval 'tells 0 1 revoke nothing && [ "$o
 check 'measured clocks' eventually 30 measured
 tell 1 status
 check 'a lease at node 3' tells 0 3 acquire far --ttl 5s --holder me
-token=$(member token)
+token=$(told_token)
 signal 3 STOP
 check 'whose node does not answer' tells 0 1 get far
 tell 1 renew far --token "$token" --holder me

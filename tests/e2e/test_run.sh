@@ -91,7 +91,7 @@ fi
 
 # --- the other commands ---
 check 'acquire --json' eval 'exits 0 1 acquire cli --ttl 15s --holder me --json && json "it.token > 0 && it.holder === \"me\" && it.remaining_ms <= 15000"'
-token=$(grep -o '"token": *[0-9]*' <<<"$out" | tr -dc 0-9)
+token=$(told_token)
 check 'again, by the same holder: the same lease' eval 'exits 0 1 acquire cli --ttl 15s --holder me && [[ $out == *"$token"* ]]'
 check 'at another node too' eval 'exits 0 2 acquire cli --ttl 15s --holder me && [[ $out == *"$token"* ]]'
 check 'renew at another node' exits 0 3 renew cli --token "$token" --holder me --ttl 15s

@@ -30,17 +30,11 @@ check 'an sshd listens' eventually 10 grep -q 'Server listening' "$dir/sshd.log"
 ssh "${remote[@]}" -N -L "$dir/far.sock:$dir/1.sock" 10.0.0.1 2>"$dir/ssh.log" &
 pid[ssh]=$!
 check 'a tunnel to the socket' eventually 10 test -S "$dir/far.sock"
-far() {
-    out=$(LEASEHOLD_CONNECT="unix:$dir/far.sock" "$leasehold" "$@" 2>"$dir/cli.log")
-    code=$?
-}
-far status
-check 'status through it' eval '[ $code = 0 ] && [[ $out == "node 1  serving"* ]]'
-far run job --ttl 2s -- sh -c '"$0" get "$LEASEHOLD_NAME"' "$leasehold"
+check 'status through it' eval 'exits 0 far status && [[ $out == "node 1  serving"* ]]'
+cli far run job --ttl 2s -- sh -c '"$0" get "$LEASEHOLD_NAME"' "$leasehold"
 check 'run through it, and its command asks there, too' eval '[ $code = 0 ] && [[ $out == *"job "* ]]'
 
-LEASEHOLD_CONNECT="unix:$dir/far.sock" "$leasehold" run cut --ttl 2s -- "$tools/beat" "$dir/cut.beats" 2>"$dir/far.log" &
-pid[far]=$!
+hold far cut 2s far
 check 'a holder through it' eventually 5 beats cut
 token=$(token_of cut)
 hold near cut 2s 2
