@@ -19,6 +19,8 @@ static json_t *lease_json(const struct lh_resp_value *reply, const char *name,
     json_t *json = lh_reply_json(reply);
     for (size_t i = 0; answer->token == 0 && i < sizeof of_the_owner / sizeof of_the_owner[0]; i++)
         json_object_set_new(json, of_the_owner[i], json_null());
+    if (answer->node == 0)
+        json_object_set_new(json, "node", json_null());
     return json;
 }
 

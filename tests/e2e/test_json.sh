@@ -3,7 +3,7 @@
 # The keys of --json and their types are those of the table in docs/operations.md: the commands are led through what they can
 # meet, and what they print is compared with it in both directions.
 . "$(dirname "$0")/lib.sh"
-plan 15
+plan 17
 nets 3
 cluster 3 max-ttl=5s
 
@@ -19,6 +19,28 @@ tells() {
 # compare [TABLE]: whether what is told is what it says. differs WANTED: whether only this differs.
 compare() { python3 "$here/tools/json_names.py" "${1:-$root/docs/operations.md}" "$dir/said" >"$dir/differs.log"; }
 differs() { not compare "$dir/table" && [ "$(cat "$dir/differs.log")" = "$1" ]; }
+# differing: a stand-in for a daemon whose members differ about `job`, at $dir/differing, for one client.
+differing() {
+    python3 - "$dir/differing" <<'PYTHON'
+import os, socket, sys
+view = {"status": "undecided", "name": "job", "token": 0, "holder": "", "node": 0, "ttl-ms": 0, "remaining-ns": 0, "age-ns": 0,
+        "renewals": 0, "renewed-ago-ns": 0, "next-owner-min-ns": 0, "next-owner-max-ns": 0, "revoked": 0}
+word = lambda text: f"${len(text.encode())}\r\n{text}\r\n"
+value = lambda value: word(value) if isinstance(value, str) else f":{value}\r\n"
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1] + ".not-yet")
+server.listen()
+os.rename(sys.argv[1] + ".not-yet", sys.argv[1])
+client, _ = server.accept()
+client.recv(4096)
+client.sendall(("%0\r\n" + f"%{len(view)}\r\n" + "".join(word(key) + value(view[key]) for key in view)).encode())
+client.recv(4096)
+PYTHON
+}
+not_decided() {
+    out=$(LEASEHOLD_CONNECT=unix:$dir/differing "$leasehold" get job --json) && printf 'get\t0\t%s\n' "$out" >>"$dir/said" &&
+        [[ $out == *'"status":"undecided"'* && $out == *'"node":null'* ]]
+}
 measured() { cli 1 status --json && [[ $out == *measured_guard_us* && $out == *rate_least_ppb* ]]; }
 
 tell 1 status
@@ -66,6 +88,9 @@ tell 1 renew far --token "$token" --holder me
 tell 1 list
 signal 3 CONT
 kill "$watcher"
+differing &
+check 'a stand-in whose members differ' eventually 5 test -S "$dir/differing"
+check 'what is not decided is null' not_decided
 sed 's/^/watch\t0\t/' "$dir/watched" >>"$dir/said"
 
 check 'what they told is what the table says' compare
