@@ -6,7 +6,7 @@ build:
 	tools/install-packages build
 	tools/build release
 test:
-	tools/install-packages build test
+	tools/install-packages build test bench
 	tools/build release tests
 	tools/run-tests $(T)
 lint:

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define CHILDREN_MAX 32
+#define LOG_END_BYTES 2000
 
 static struct {
     pid_t owner; // who cleans up: not a fork of it
@@ -122,6 +123,32 @@ void bench_die(const char *format, ...)
     exit(1);
 }
 
+// What a process said last, since its log goes with the directory.
+static void show_end(const char *log)
+{
+    char path[2 * BENCH_PATH_BYTES], text[LOG_END_BYTES];
+    snprintf(path, sizeof path, "%s/%s", bench_directory(), log);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return;
+    if (fseek(file, -LOG_END_BYTES, SEEK_END) != 0)
+        rewind(file);
+    size_t used = fread(text, 1, sizeof text, file);
+    fclose(file);
+    fprintf(stderr, "bench: %s ends with:\n%.*s\n", log, (int)used, text);
+}
+
+void bench_die_of(const char *log, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    show_end(log);
+    bench_die("%s", text);
+}
+
 // --- the directory and its processes ---
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -204,7 +231,8 @@ static pid_t start_process(void)
 static _Noreturn void become(char *const argv[])
 {
     execvp(argv[0], argv);
-    fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(errno));
+    fprintf(stderr, "cannot run %s: %s; `make bench` installs what it needs\n", argv[0],
+            strerror(errno));
     _exit(127);
 }
 
@@ -245,6 +273,12 @@ void bench_end(pid_t pid, int signal)
             continue;
         state.children[i] = 0;
     }
+}
+
+bool bench_runs(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
 char *bench_output(char *const argv[])

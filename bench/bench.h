@@ -44,6 +44,10 @@ void bench_point(const char *file, const char *series, double x, double y);
 // Says why on standard error and ends the benchmark.
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// The same because of a process of bench_start, with the end of its log.
+_Noreturn void bench_die_of(const char *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 // --- the directory and its processes ---
 
 // Made at the first call, below $TMPDIR or /tmp.
@@ -60,6 +64,9 @@ pid_t bench_fork(void (*run)(void *context), void *context);
 
 // Ends a process by `signal` and waits for it.
 void bench_end(pid_t pid, int signal);
+
+// Whether it has not ended by itself.
+bool bench_runs(pid_t pid);
 
 // Runs a program to its end; returns its standard output, which the caller frees.
 char *bench_output(char *const argv[]);

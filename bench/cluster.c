@@ -14,6 +14,7 @@
 
 #define REQUEST_BYTES_MAX 2048
 #define REPLY_BYTES_MAX (1 << 16)
+#define LOG_NAME_BYTES 32
 #define SERVING_PATIENCE_NS INT64_C(120000000000)
 
 static void write_config(const struct bench_cluster *cluster, int node, const uint16_t *ports,
@@ -54,12 +55,17 @@ static void write_files(struct bench_cluster *cluster, const char *settings)
         write_config(cluster, i, ports, settings);
 }
 
+static void name_log(int node, char ret_log[LOG_NAME_BYTES])
+{
+    snprintf(ret_log, LOG_NAME_BYTES, "%d.log", node + 1);
+}
+
 static void start(struct bench_cluster *cluster, int node)
 {
-    char program[BENCH_PATH_BYTES], log[32], flag[] = "--config";
+    char program[BENCH_PATH_BYTES], log[LOG_NAME_BYTES], flag[] = "--config";
     char *argv[] = {program, flag, cluster->nodes[node].config, NULL};
     bench_find_program("leaseholdd", program);
-    snprintf(log, sizeof log, "%d.log", node + 1);
+    name_log(node, log);
     cluster->nodes[node].pid = bench_start(log, argv);
 }
 
@@ -82,9 +88,11 @@ static void wait_until_ready(const struct bench_cluster *cluster, int node)
     static struct bench_asker asker;
     int64_t give_up = bench_now_ns() + SERVING_PATIENCE_NS;
     bool ready = false;
+    char log[LOG_NAME_BYTES];
+    name_log(node, log);
     while (!ready) {
-        if (bench_now_ns() > give_up)
-            bench_die("node %d does not serve: see its log in %s", node + 1, bench_directory());
+        if (bench_now_ns() > give_up || !bench_runs(cluster->nodes[node].pid))
+            bench_die_of(log, "node %d does not serve", node + 1);
         int file = bench_connect_path(cluster->nodes[node].socket);
         if (file >= 0) {
             close(file);

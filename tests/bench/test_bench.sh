@@ -42,7 +42,7 @@ refused() {
     ! bench/run --json "$1" >"$scratch/out" 2>"$scratch/err" && grep -qF -- "$2" "$scratch/err"
 }
 
-echo 1..15
+echo 1..16
 bench latency 12
 bench takeover 10
 bench leases 7
@@ -53,5 +53,9 @@ bench clients 21
 bench check 6
 refused no-such 'there is no bench/bench_no-such'
 verdict $? 'a benchmark that is not there is an error'
+mkdir "$scratch/bin"
+for program in bash awk dirname mktemp rm; do ln -s "$(command -v $program)" "$scratch/bin"; done
+! PATH=$scratch/bin bench/run clients >"$scratch/out" 2>"$scratch/err" && grep -qF 'cannot run redis-server: No such file' "$scratch/err"
+verdict $? 'a server that is not installed is named'
 bench/plot "$BENCH_PLOTS" "$scratch" && [ "$(find "$scratch" -maxdepth 1 -name 'bench-*.svg' | wc -l)" = 3 ]
 verdict $? 'what they left for plots is drawn'
