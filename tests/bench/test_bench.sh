@@ -46,7 +46,7 @@ echo 1..16
 bench latency 12
 bench takeover 10
 bench leases 7
-bench steps 10
+bench steps 13
 grep -q '"name":"renew, 1000 leases".*"ratio":[0-9]' "$scratch/out"
 verdict $? 'steps: many leases stand beside few'
 bench clients 21
