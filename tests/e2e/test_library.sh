@@ -3,7 +3,7 @@
 # libleasehold against three daemons: the examples, compiled as a user would against the installed tree.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/installed.sh"
-plan 40
+plan 43
 install_tree
 
 # build NAME: compiles examples/NAME.c with what pkg-config says.
@@ -125,3 +125,19 @@ check 'y is killed: x takes over again' eventually 10 acts x
 signal x TERM
 check 'told to end, x releases and ends' ended x 0
 check 'every act was under a token not below the one before' rises
+
+# --- every function at random (tools/library_storm.c), while daemons are stopped, killed and told to revoke ---
+storm() { "$tools/library_storm" "$all" 8 "$1" >"$dir/storm.log" 2>&1; }
+disturb() {
+    until grep -q '"storm-' <<<"$(LEASEHOLD_CONNECT=$all "$leasehold" list --json)"; do pause; done
+    for name in 1 2 3 4; do LEASEHOLD_CONNECT=$all "$leasehold" revoke "storm-$name" >/dev/null; done
+    signal 2 STOP
+    sleep 1
+    signal 2 CONT
+    kill9 3
+    start 3
+}
+check 'a storm of calls under sanitizers: one holder at a time, tokens rise, nothing follows an end' storm 1
+disturb &
+check 'and while leases are revoked, a node is stopped and one is killed' storm 2
+check 'which was done to them' wait $!
