@@ -21,12 +21,18 @@
 #include <unistd.h>
 
 #define CHILDREN_MAX 32
+#define LOG_NAME_BYTES 32
 #define LOG_END_BYTES 2000
+
+struct child {
+    pid_t pid;
+    char log[LOG_NAME_BYTES];
+};
 
 static struct {
     pid_t owner; // who cleans up: not a fork of it
     char directory[BENCH_PATH_BYTES];
-    pid_t children[CHILDREN_MAX];
+    struct child children[CHILDREN_MAX];
 } state;
 
 // --- clock and arithmetic ---
@@ -123,32 +129,6 @@ void bench_die(const char *format, ...)
     exit(1);
 }
 
-// What a process said last, since its log goes with the directory.
-static void show_end(const char *log)
-{
-    char path[2 * BENCH_PATH_BYTES], text[LOG_END_BYTES];
-    snprintf(path, sizeof path, "%s/%s", bench_directory(), log);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return;
-    if (fseek(file, -LOG_END_BYTES, SEEK_END) != 0)
-        rewind(file);
-    size_t used = fread(text, 1, sizeof text, file);
-    fclose(file);
-    fprintf(stderr, "bench: %s ends with:\n%.*s\n", log, (int)used, text);
-}
-
-void bench_die_of(const char *log, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    show_end(log);
-    bench_die("%s", text);
-}
-
 // --- the directory and its processes ---
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -164,8 +144,8 @@ static void clean_up(void)
     if (getpid() != state.owner)
         return;
     for (int i = 0; i < CHILDREN_MAX; i++)
-        if (state.children[i] > 0)
-            bench_end(state.children[i], SIGKILL);
+        if (state.children[i].pid > 0)
+            bench_end(state.children[i].pid, SIGKILL);
     if (state.directory[0] != '\0')
         nftw(state.directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -200,26 +180,30 @@ void bench_find_program(const char *name, char ret_path[BENCH_PATH_BYTES])
         bench_die("there is no %s: build it with `make build`", ret_path);
 }
 
-static pid_t *free_place(void)
+// Who has this pid; 0: a free place.
+static struct child *find_child(pid_t pid)
 {
     for (int i = 0; i < CHILDREN_MAX; i++)
-        if (state.children[i] == 0)
+        if (state.children[i].pid == pid)
             return &state.children[i];
-    bench_die("more than %d processes", CHILDREN_MAX);
+    return NULL;
 }
 
-// Returns 0 in the new process, which dies with its parent.
-static pid_t start_process(void)
+// Returns 0 in the new process, which dies with its parent. `log` is the file of its output, or "".
+static pid_t start_process(const char *log)
 {
     own_up();
-    pid_t *place = free_place();
+    struct child *place = find_child(0);
+    if (place == NULL)
+        bench_die("more than %d processes", CHILDREN_MAX);
     pid_t parent = getpid();
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0)
         bench_die("cannot start a process: %s", strerror(errno));
     if (pid > 0) {
-        *place = pid;
+        place->pid = pid;
+        snprintf(place->log, sizeof place->log, "%s", log);
         return pid;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -240,7 +224,7 @@ pid_t bench_start(const char *log, char *const argv[])
 {
     char path[2 * BENCH_PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s", bench_directory(), log);
-    pid_t pid = start_process();
+    pid_t pid = start_process(log);
     if (pid > 0)
         return pid;
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -255,7 +239,7 @@ pid_t bench_start(const char *log, char *const argv[])
 
 pid_t bench_fork(void (*run)(void *context), void *context)
 {
-    pid_t pid = start_process();
+    pid_t pid = start_process("");
     if (pid == 0) {
         run(context);
         _exit(0);
@@ -265,20 +249,40 @@ pid_t bench_fork(void (*run)(void *context), void *context)
 
 void bench_end(pid_t pid, int signal)
 {
-    for (int i = 0; i < CHILDREN_MAX; i++) {
-        if (state.children[i] != pid)
-            continue;
-        kill(pid, signal);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-        state.children[i] = 0;
-    }
+    struct child *child = find_child(pid);
+    if (child == NULL)
+        return;
+    kill(pid, signal);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    child->pid = 0;
 }
 
-bool bench_runs(pid_t pid)
+// What a process said last, since its log goes with the directory.
+static void show_end(const char *log)
 {
-    siginfo_t info = {.si_pid = 0};
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+    char path[2 * BENCH_PATH_BYTES], text[LOG_END_BYTES];
+    snprintf(path, sizeof path, "%s/%s", bench_directory(), log);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return;
+    if (fseek(file, -LOG_END_BYTES, SEEK_END) != 0)
+        rewind(file);
+    size_t used = fread(text, 1, sizeof text, file);
+    fclose(file);
+    fprintf(stderr, "bench: %s ends with:\n%.*s\n", log, (int)used, text);
+}
+
+void bench_wait_on(pid_t pid, int64_t give_up_ns, const char *failure)
+{
+    siginfo_t ended = {.si_pid = 0};
+    bool runs =
+        waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
+    if (!runs || bench_now_ns() > give_up_ns) {
+        show_end(find_child(pid)->log);
+        bench_die("%s", failure);
+    }
+    bench_sleep_ms(20);
 }
 
 char *bench_output(char *const argv[])
@@ -286,7 +290,7 @@ char *bench_output(char *const argv[])
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         bench_die("cannot make a pipe: %s", strerror(errno));
-    pid_t pid = start_process();
+    pid_t pid = start_process("");
     if (pid == 0) {
         dup2(ends[1], STDOUT_FILENO);
         become(argv);

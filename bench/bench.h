@@ -44,10 +44,6 @@ void bench_point(const char *file, const char *series, double x, double y);
 // Says why on standard error and ends the benchmark.
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// The same because of a process of bench_start, with the end of its log.
-_Noreturn void bench_die_of(const char *log, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 // --- the directory and its processes ---
 
 // Made at the first call, below $TMPDIR or /tmp.
@@ -65,8 +61,9 @@ pid_t bench_fork(void (*run)(void *context), void *context);
 // Ends a process by `signal` and waits for it.
 void bench_end(pid_t pid, int signal);
 
-// Whether it has not ended by itself.
-bool bench_runs(pid_t pid);
+// For a loop that waits until a process of bench_start serves: sleeps for a moment. If it has ended by
+// itself, or `give_up_ns` has passed, that is the end: with `failure` and the end of its log.
+void bench_wait_on(pid_t pid, int64_t give_up_ns, const char *failure);
 
 // Runs a program to its end; returns its standard output, which the caller frees.
 char *bench_output(char *const argv[]);

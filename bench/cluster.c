@@ -14,7 +14,6 @@
 
 #define REQUEST_BYTES_MAX 2048
 #define REPLY_BYTES_MAX (1 << 16)
-#define LOG_NAME_BYTES 32
 #define SERVING_PATIENCE_NS INT64_C(120000000000)
 
 static void write_config(const struct bench_cluster *cluster, int node, const uint16_t *ports,
@@ -55,17 +54,12 @@ static void write_files(struct bench_cluster *cluster, const char *settings)
         write_config(cluster, i, ports, settings);
 }
 
-static void name_log(int node, char ret_log[LOG_NAME_BYTES])
-{
-    snprintf(ret_log, LOG_NAME_BYTES, "%d.log", node + 1);
-}
-
 static void start(struct bench_cluster *cluster, int node)
 {
-    char program[BENCH_PATH_BYTES], log[LOG_NAME_BYTES], flag[] = "--config";
+    char program[BENCH_PATH_BYTES], log[32], flag[] = "--config";
     char *argv[] = {program, flag, cluster->nodes[node].config, NULL};
     bench_find_program("leaseholdd", program);
-    name_log(node, log);
+    snprintf(log, sizeof log, "%d.log", node + 1);
     cluster->nodes[node].pid = bench_start(log, argv);
 }
 
@@ -88,11 +82,9 @@ static void wait_until_ready(const struct bench_cluster *cluster, int node)
     static struct bench_asker asker;
     int64_t give_up = bench_now_ns() + SERVING_PATIENCE_NS;
     bool ready = false;
-    char log[LOG_NAME_BYTES];
-    name_log(node, log);
+    char failure[64];
+    snprintf(failure, sizeof failure, "node %d does not serve", node + 1);
     while (!ready) {
-        if (bench_now_ns() > give_up || !bench_runs(cluster->nodes[node].pid))
-            bench_die_of(log, "node %d does not serve", node + 1);
         int file = bench_connect_path(cluster->nodes[node].socket);
         if (file >= 0) {
             close(file);
@@ -101,7 +93,7 @@ static void wait_until_ready(const struct bench_cluster *cluster, int node)
             bench_asker_close(&asker);
         }
         if (!ready)
-            bench_sleep_ms(20);
+            bench_wait_on(cluster->nodes[node].pid, give_up, failure);
     }
 }
 

@@ -10,22 +10,16 @@
 
 #define PATIENCE_NS INT64_C(60000000000)
 #define WORD_BYTES 512
-#define LOG_NAME_BYTES 32
 
 // --- Redis ---
 
-static void name_log(const char *program, int i, char ret_log[LOG_NAME_BYTES])
-{
-    snprintf(ret_log, LOG_NAME_BYTES, "%s%d.log", program, i + 1);
-}
-
 static void start_redis(struct bench_redis *redis, int i)
 {
-    char port[8], log[LOG_NAME_BYTES], directory[] = "--dir";
+    char port[8], log[32], directory[] = "--dir";
     char where[BENCH_PATH_BYTES];
     redis->ports[i] = bench_free_port();
     snprintf(port, sizeof port, "%u", (unsigned)redis->ports[i]);
-    name_log("redis", i, log);
+    snprintf(log, sizeof log, "redis%d.log", i + 1);
     snprintf(where, sizeof where, "%s", bench_directory());
     char program[] = "redis-server", port_flag[] = "--port", bind_flag[] = "--bind",
          address[] = "127.0.0.1", save_flag[] = "--save", nothing[] = "",
@@ -40,13 +34,8 @@ static void await_redis(const struct bench_redis *redis, int i)
 {
     int64_t give_up = bench_now_ns() + PATIENCE_NS;
     int file = -1;
-    char log[LOG_NAME_BYTES];
-    name_log("redis", i, log);
-    while ((file = bench_connect_port(redis->ports[i])) < 0) {
-        if (bench_now_ns() > give_up || !bench_runs(redis->pids[i]))
-            bench_die_of(log, "redis-server does not listen");
-        bench_sleep_ms(20);
-    }
+    while ((file = bench_connect_port(redis->ports[i])) < 0)
+        bench_wait_on(redis->pids[i], give_up, "redis-server does not listen");
     close(file);
 }
 
@@ -68,9 +57,9 @@ void bench_redis_stop(struct bench_redis *redis)
 
 static void start_etcd(struct bench_etcd *etcd, int i, const char *members, const uint16_t *peers)
 {
-    char log[LOG_NAME_BYTES], name[32], directory[2 * BENCH_PATH_BYTES], client[64], peer[64],
+    char log[32], name[32], directory[2 * BENCH_PATH_BYTES], client[64], peer[64],
         cluster[WORD_BYTES];
-    name_log("etcd", i, log);
+    snprintf(log, sizeof log, "etcd%d.log", i + 1);
     snprintf(name, sizeof name, "--name=m%d", i + 1);
     snprintf(directory, sizeof directory, "--data-dir=%s/etcd%d", bench_directory(), i + 1);
     snprintf(client, sizeof client, "http://127.0.0.1:%u", (unsigned)etcd->client_ports[i]);
@@ -127,9 +116,7 @@ void bench_etcd_start(struct bench_etcd *etcd)
     int64_t give_up = bench_now_ns() + PATIENCE_NS;
     etcd->leader_port = 0;
     while (etcd->leader_port == 0) {
-        if (bench_now_ns() > give_up || !bench_runs(etcd->pids[0]))
-            bench_die_of("etcd1.log", "etcd has no leader");
-        bench_sleep_ms(50);
+        bench_wait_on(etcd->pids[0], give_up, "etcd has no leader");
         for (int i = 0; i < BENCH_ETCD_NODES; i++)
             if (is_leader(etcd->client_ports[i]))
                 etcd->leader_port = etcd->client_ports[i];
