@@ -19,9 +19,9 @@ tells() {
 # compare [TABLE]: whether what is told is what it says. differs WANTED: whether only this differs.
 compare() { python3 "$here/tools/json_names.py" "${1:-$root/docs/operations.md}" "$dir/said" >"$dir/differs.log"; }
 differs() { not compare "$dir/table" && [ "$(cat "$dir/differs.log")" = "$1" ]; }
-# differing: a stand-in for a daemon whose members differ about `job`, at $dir/differing, for one client.
+# differing: a stand-in for a daemon whose members differ about `job`, at $dir/differing.sock, for one client.
 differing() {
-    python3 - "$dir/differing" <<'PYTHON'
+    python3 - "$dir/differing.sock" <<'PYTHON'
 import os, socket, sys
 view = {"status": "undecided", "name": "job", "token": 0, "holder": "", "node": 0, "ttl-ms": 0, "remaining-ns": 0, "age-ns": 0,
         "renewals": 0, "renewed-ago-ns": 0, "next-owner-min-ns": 0, "next-owner-max-ns": 0, "revoked": 0}
@@ -37,10 +37,7 @@ client.sendall(("%0\r\n" + f"%{len(view)}\r\n" + "".join(word(key) + value(view[
 client.recv(4096)
 PYTHON
 }
-not_decided() {
-    out=$(LEASEHOLD_CONNECT=unix:$dir/differing "$leasehold" get job --json) && printf 'get\t0\t%s\n' "$out" >>"$dir/said" &&
-        [[ $out == *'"status":"undecided"'* && $out == *'"node":null'* ]]
-}
+not_decided() { tells 0 differing get job && [[ $out == *'"status":"undecided"'* && $out == *'"node":null'* ]]; }
 measured() { cli 1 status --json && [[ $out == *measured_guard_us* && $out == *rate_least_ppb* ]]; }
 
 tell 1 status
@@ -89,7 +86,7 @@ tell 1 list
 signal 3 CONT
 kill "$watcher"
 differing &
-check 'a stand-in whose members differ' eventually 5 test -S "$dir/differing"
+check 'a stand-in whose members differ' eventually 5 test -S "$dir/differing.sock"
 check 'what is not decided is null' not_decided
 sed 's/^/watch\t0\t/' "$dir/watched" >>"$dir/said"
 

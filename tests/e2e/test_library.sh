@@ -128,9 +128,10 @@ check 'every act was under a token not below the one before' rises
 
 # --- every function at random (tools/library_storm.c), while daemons are stopped, killed and told to revoke ---
 storm() { "$tools/library_storm" "$all" 8 "$1" >"$dir/storm.log" 2>&1; }
+storms() { cli 1 list --json && [[ $out == *'"storm-'* ]]; }
 disturb() {
-    until grep -q '"storm-' <<<"$(LEASEHOLD_CONNECT=$all "$leasehold" list --json)"; do pause; done
-    for name in 1 2 3 4; do LEASEHOLD_CONNECT=$all "$leasehold" revoke "storm-$name" >/dev/null; done
+    eventually 10 storms || return
+    for name in 1 2 3 4; do cli 1 revoke "storm-$name"; done
     signal 2 STOP
     sleep 1
     signal 2 CONT

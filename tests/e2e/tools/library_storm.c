@@ -16,6 +16,8 @@
 
 #include <leasehold/client.h>
 
+#include "base/prng.h"
+
 #define CLIENTS 4
 #define NAMES 12
 #define PLACES 60 // of each client
@@ -33,12 +35,11 @@ static const char *endpoints;
 static int64_t last_token[NAMES];
 static unsigned long events[KINDS];
 static unsigned long valid, wrong;
-static uint64_t seed;
+static struct lh_prng prng;
 
 static unsigned below(unsigned bound)
 {
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (unsigned)(seed >> 33) % bound;
+    return (unsigned)lh_prng_below(&prng, bound);
 }
 
 static void complain(const struct place *place, const char *what)
@@ -198,7 +199,7 @@ int main(int argc, char **argv)
         return 64;
     }
     endpoints = argv[1];
-    seed = strtoull(argv[3], NULL, 10);
+    lh_prng_seed_number(&prng, strtoull(argv[3], NULL, 10));
     time_t end = time(NULL) + strtol(argv[2], NULL, 10);
     for (int client = 0; client < CLIENTS; client++)
         open_client(client);
