@@ -73,6 +73,15 @@ void lh_query_finish(struct lh_host *host, struct lh_query *query, const struct 
         lh_watch_result(host, lease, result, now, effects);
 }
 
+void lh_query_await(struct lh_host *host, struct lh_query *query, struct lh_instant now)
+{
+    struct lh_duration left = lh_left(now, query->ends_at);
+    bool last = left.ns < LH_QUERY_ROUND_LASTS + LH_QUERY_ROUND_LASTS / 2;
+    lh_wheel_schedule(&host->wheel, &query->timer,
+                      last ? query->ends_at
+                           : lh_after(now, (struct lh_duration){LH_QUERY_ROUND_LASTS}));
+}
+
 void lh_query_no_room(struct lh_host *host, struct lh_request *request,
                       struct lh_host_effects *effects)
 {

@@ -21,9 +21,7 @@ static void send_call(struct lh_host *host, struct lh_query *query, struct lh_in
                   .ttl = request->ttl},
     };
     lh_host_send(effects, host->config.members[query->member], &message, 0);
-    lh_wheel_schedule(
-        &host->wheel, &query->timer,
-        lh_earlier(query->ends_at, lh_after(now, (struct lh_duration){LH_QUERY_ROUND_LASTS})));
+    lh_query_await(host, query, now);
 }
 
 void lh_query_call(struct lh_host *host, struct lh_request *request, uint8_t owner,

@@ -27,6 +27,9 @@ void lh_query_no_room(struct lh_host *host, struct lh_request *request,
 // The name asked about; none for watchers.
 struct lh_slice lh_query_name(struct lh_host *host, const struct lh_query *query);
 
+// Waits for the answers of a round. The last one takes what is left, so none is cut short.
+void lh_query_await(struct lh_host *host, struct lh_query *query, struct lh_instant now);
+
 // The time of a round is over.
 void lh_query_state_due(struct lh_host *host, struct lh_query *query, struct lh_instant now,
                         struct lh_host_effects *effects);

@@ -16,9 +16,7 @@ static void ask_state(struct lh_host *host, struct lh_query *query, struct lh_in
     for (unsigned i = 0; i < host->config.member_count; i++)
         if (!lh_set_has(query->answered, i))
             lh_host_send(effects, host->config.members[i], &message, 0);
-    lh_wheel_schedule(
-        &host->wheel, &query->timer,
-        lh_earlier(query->ends_at, lh_after(now, (struct lh_duration){LH_QUERY_ROUND_LASTS})));
+    lh_query_await(host, query, now);
 }
 
 // Asks everybody anew: answers of the last round no longer count.

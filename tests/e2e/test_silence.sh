@@ -27,7 +27,7 @@ all_say() {
         case $command in
         renew | release) says "$1" "$2" "$3" "$command" job --token "$token" --holder me ;;
         *) says "$1" "$2" "$3" "$command" job ;;
-        esac || { echo "# $command" && return 1; }
+        esac || { sed "s/^/# $command: /" "$dir/cli.log" && return 1; }
     done
 }
 # watches ENDPOINTS: the present state is shown, by whatever endpoint can.

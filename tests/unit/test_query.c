@@ -359,6 +359,26 @@ static void test_owner_is_silent(void **state)
     cluster_close(cluster);
 }
 
+// The answers to a question that is asked just before the end would come too late: nobody would seem
+// to have answered.
+static void test_the_last_round_is_not_cut_short(void **state)
+{
+    (void)state;
+    struct cluster_settings settings = cluster_defaults();
+    settings.latency_ns = 10 * LH_NS_PER_MS;
+    struct cluster *cluster = cluster_open(&settings);
+    assert_true(cluster_run_until_serving(cluster, 12000));
+    acquire(cluster, cluster_connect(cluster, 0), "x");
+    unsigned client = cluster_connect(cluster, 1);
+    cluster_crash(cluster, 0, 0);
+    for (int timeout_ms = 401; timeout_ms < 420; timeout_ms += 6) {
+        cluster_call(cluster, client, "LEASE REVOKE x TIMEOUT %dms", timeout_ms);
+        expect_status(cluster, client, "noquorum");
+        assert_int_equal(cluster_integer(cluster, client, "node"), 1);
+    }
+    cluster_close(cluster);
+}
+
 // A question is repeated until it is answered; the owner keeps one request for it, not one for
 // every copy.
 static void test_repeated_calls_are_one_request(void **state)
@@ -707,6 +727,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_renewal_is_not_replayed_for_ever),
         cmocka_unit_test(test_a_release_whose_answer_is_lost_is_a_release),
         cmocka_unit_test(test_owner_is_silent),
+        cmocka_unit_test(test_the_last_round_is_not_cut_short),
         cmocka_unit_test(test_repeated_calls_are_one_request),
         cmocka_unit_test(test_peers_leave_room_for_clients),
         cmocka_unit_test(test_one_s_own_lease_is_handed_back_by_any_node),
