@@ -51,7 +51,8 @@ gives 0 "event log" --seed 1 --timeline "$scratch/again.svg" && cmp "$drawn" "$s
     gives 0 "event log" --seed 1 && grep 'event log' "$scratch/out" | cmp - "$scratch/hash" >>"$scratch/err"
 verdict $? "the same seed gives the same drawing, byte for byte, and is not changed by it"
 
-gives 3 "both hold" --seed 2 --weaken no-quarantine --timeline "$drawn" && drawing '
+gives 3 "both hold" --seeds 1..50 --weaken no-quarantine && seed=$(sed -n '/^replay/{s/.*--seed \([0-9]*\).*/\1/p;q}' "$scratch/out") &&
+    gives 3 "both hold" --seed "$seed" --weaken no-quarantine --timeline "$drawn" && drawing '
 assert len([s for s in spans if s[0] == "node two"]) == 2, spans[-9:]
 assert lines.count("wrong") == 1 and any("both hold" in t for t in texts), texts[-5:]'
 verdict $? "two that hold one lease are outlined, where the run ended"
