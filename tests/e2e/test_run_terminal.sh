@@ -9,6 +9,7 @@ for n in 1 2 3; do configure $n max-ttl=20s; done
 start 1 2 3
 check 'three nodes serve' serving 1 2 3
 export LEASEHOLD_CONNECT=unix:$dir/1.sock
+export TERM=vt100 # for less
 run="$leasehold run"
 typed() { "$here/tools/terminal.py" "$@"; }
 is_free() { eventually 5 answers free 2 GET "$1"; }
